@@ -1,0 +1,1 @@
+"""Wrappers around producers, one file per producer library."""

@@ -1,0 +1,1 @@
+"""One topic's decisions: panes in, and out what is to be said."""

@@ -1,0 +1,1 @@
+"""Is a split worth it, how many shards, and where: plans as values."""

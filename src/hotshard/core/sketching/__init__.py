@@ -1,0 +1,1 @@
+"""Counting one partition: sketches with bounds, and the rows that travel and merge."""

@@ -1,0 +1,1 @@
+"""What travels: panes, progress, state, routes, reports and events, with their codecs."""

@@ -1,0 +1,1 @@
+"""One door per outside system: the contract, the real one, the one in memory."""

@@ -1,0 +1,1 @@
+"""The settings: one table, its sources, masking."""
