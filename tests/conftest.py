@@ -1,0 +1,23 @@
+"""What every test gets: a clean environment, Hypothesis profiles, and the servers as fixtures."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+pytest_plugins = ["tests.support.fixtures", "tests.support.swallowed"]
+
+# The machines are shared and slow at times: a deadline for one example would only measure the neighbours.
+settings.register_profile("fast", max_examples=20, deadline=None)
+settings.register_profile("dev", max_examples=100, deadline=None)
+settings.register_profile(
+    "ci", max_examples=200, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") == "true" else "dev"))
+
+
+def pytest_configure() -> None:
+    """Take the user's own settings away: a test sets what it needs."""
+    for name in [name for name in os.environ if name.startswith("HOTSHARD_")]:
+        del os.environ[name]

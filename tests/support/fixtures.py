@@ -1,0 +1,83 @@
+"""Fixtures for servers: real ones, started once a run, and ones that a test may stop and kill."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hotshard.demo.servers import ApacheKafka, EmbeddedKafka, RedisServer, apache_missing
+from hotshard.demo.servers.embedded import embedded_missing
+from hotshard.demo.servers.redis import installed_redis
+from tests.support.require import require
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_NUMBERS = itertools.count()
+
+
+def _redis_missing() -> str | None:
+    return None if installed_redis() else "redis-server is not installed"
+
+
+@pytest.fixture(scope="session")
+def kafka() -> Iterator[ApacheKafka]:
+    """A real Apache Kafka for the whole run; tests keep apart by topic and group names, and never stop it."""
+    require(apache_missing())
+    with ApacheKafka() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def embedded_kafka() -> Iterator[EmbeddedKafka]:
+    """The embedded broker for the whole run."""
+    require(embedded_missing())
+    with EmbeddedKafka() as server:
+        yield server
+
+
+@pytest.fixture(params=["apache", pytest.param("embedded", marks=pytest.mark.embedded)])
+def any_kafka(request: pytest.FixtureRequest) -> ApacheKafka | EmbeddedKafka:
+    """Run the test twice: on Apache Kafka and on the embedded broker."""
+    server = request.getfixturevalue("kafka" if request.param == "apache" else "embedded_kafka")
+    assert isinstance(server, ApacheKafka | EmbeddedKafka)
+    return server
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[RedisServer]:
+    """A real redis-server for the whole run; tests keep apart by namespace, and never stop it."""
+    require(_redis_missing())
+    with RedisServer() as server:
+        yield server
+
+
+@pytest.fixture
+def own_kafka() -> Iterator[ApacheKafka]:
+    """A running Apache Kafka of the test's own, to stop, kill and pause; about 4 s."""
+    require(apache_missing())
+    with ApacheKafka() as server:
+        yield server
+
+
+@pytest.fixture
+def own_redis() -> Iterator[RedisServer]:
+    """A running redis-server of the test's own, to stop, kill and pause."""
+    require(_redis_missing())
+    with RedisServer() as server:
+        yield server
+
+
+@pytest.fixture
+def fresh_topic_name() -> str:
+    """A topic (or group, or namespace) name that no other test of this run uses."""
+    return f"t{os.getpid()}-{next(_NUMBERS)}"
+
+
+@pytest.fixture
+def fresh_namespace() -> str:
+    """A Redis namespace that no other test of this run uses."""
+    return f"n{os.getpid()}-{next(_NUMBERS)}"
