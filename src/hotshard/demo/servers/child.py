@@ -96,6 +96,12 @@ class Child:
         if self.running:
             os.killpg(self.pid, number)
 
+    def pause(self) -> None:
+        """Stop it where it is; returns when every thread of it stands still."""
+        self.signal(signal.SIGSTOP)
+        if self.running:
+            os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+
     def end(self, *, kill: bool = False, wait_s: float = 10.0) -> None:
         """Ask to end, or kill at once; kill when ``wait_s`` have passed. Blocks until it is gone."""
         self.signal(signal.SIGKILL if kill else signal.SIGTERM)

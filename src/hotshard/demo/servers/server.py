@@ -92,7 +92,7 @@ class Server(ABC):
     def pause(self) -> None:
         """Freeze it: connections stay, nothing answers."""
         if self._child is not None:
-            self._child.signal(signal.SIGSTOP)
+            self._child.pause()
 
     def resume(self) -> None:
         """Let it go on after a pause."""
