@@ -78,3 +78,10 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     time: str
     datacontenttype: Literal["application/json"] = "application/json"
     data: Finding | PlanChange
+
+
+_encoder = msgspec.json.Encoder()
+
+
+def encode(event: Event) -> bytes:
+    return _encoder.encode(event)

@@ -98,3 +98,10 @@ class WindowReport(msgspec.Struct, frozen=True, kw_only=True):
     hot_keys: tuple[str | None, ...] = ()
     hot_tenants: tuple[str | None, ...] = ()
     ranges: tuple[SourceRange, ...]
+
+
+_encoder = msgspec.json.Encoder()
+
+
+def encode(report: WindowReport) -> bytes:
+    return _encoder.encode(report)

@@ -1,0 +1,78 @@
+"""The routes of one topic: which stand, what changed, and which keys on the wire belong to which base key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from hotshard.core.keys import with_suffix
+from hotshard.core.wire.route import EarlierRoute, Route, RouteState
+
+LIVE = frozenset({RouteState.PROPOSED, RouteState.CHANGING, RouteState.ACTIVE, RouteState.RETIRING})
+
+#: Earlier places of one key that are remembered; beyond these the oldest goes.
+MAX_EARLIER = 8
+
+
+def wire_keys(route: Route) -> Iterator[bytes]:
+    """Every key under which records of the route's base key may stand: itself, its shards, its earlier shards."""
+    base = route.base_key
+    yield base
+    for suffix in {*route.suffixes, *(suffix for earlier in route.earlier for suffix in earlier.suffixes)}:
+        yield with_suffix(base, suffix)
+
+
+def earlier_of(route: Route, until_ms: int) -> tuple[EarlierRoute, ...]:
+    """What readers need of a route that is being replaced: its places, readable until ``until_ms``."""
+    if not route.suffixes or route.state is RouteState.PROPOSED:
+        return route.earlier
+    left = EarlierRoute(epoch=route.epoch, suffixes=route.suffixes, partitions=route.partitions, until_ms=until_ms)
+    return (*route.earlier, left)[-MAX_EARLIER:]
+
+
+class RouteBook:
+    """Routes by base key, and the changes that have not been said yet."""
+
+    def __init__(self, routes: Iterable[Route] = ()) -> None:
+        self._routes: dict[bytes, Route] = {route.base_key: route for route in routes}
+        self._changed: dict[bytes, Route | None] = {}
+        self._aliases = self._all_aliases()
+
+    def get(self, key: bytes) -> Route | None:
+        return self._routes.get(key)
+
+    def live(self) -> tuple[Route, ...]:
+        return tuple(route for route in self._routes.values() if route.state in LIVE)
+
+    def all(self) -> tuple[Route, ...]:
+        return tuple(self._routes.values())
+
+    @property
+    def aliases(self) -> Mapping[bytes, bytes]:
+        """Base key of every wire key of every route, the base keys themselves included."""
+        return self._aliases
+
+    def put(self, route: Route) -> None:
+        self._routes[route.base_key] = route
+        self._changed[route.base_key] = route
+        self._aliases = self._all_aliases()
+
+    def forget_past(self, now_ms: int) -> None:
+        """Let go of retired routes whose data can no longer be read."""
+        past = [
+            key
+            for key, route in self._routes.items()
+            if route.state is RouteState.RETIRED and all(earlier.until_ms <= now_ms for earlier in route.earlier)
+        ]
+        for key in past:
+            del self._routes[key]
+            self._changed[key] = None
+        if past:
+            self._aliases = self._all_aliases()
+
+    def take_changed(self) -> dict[bytes, Route | None]:
+        """The routes changed since the last call; None for one that was forgotten."""
+        changed, self._changed = self._changed, {}
+        return changed
+
+    def _all_aliases(self) -> dict[bytes, bytes]:
+        return {key: route.base_key for route in self._routes.values() for key in wire_keys(route)}

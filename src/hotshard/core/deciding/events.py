@@ -1,0 +1,52 @@
+"""Events as they are told: what was found, and what became of a plan."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from hotshard.core.wire.event import Event, EventType, Finding, PlanChange
+from hotshard.core.wire.names import key_text
+from hotshard.core.wire.route import Epoch, Route
+
+
+def rfc3339(at_ms: int) -> str:
+    """UTC with milliseconds, as CloudEvents asks for."""
+    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def event(kind: EventType, data: Finding | PlanChange, *, namespace: str, epoch: Epoch, at_ms: int) -> Event:
+    """Wrap ``data``. The same topic, key, epoch and kind give the same id, so a repeat can be told."""
+    name = data.key if data.key is not None else f"base64:{data.key_b64}"
+    return Event(
+        id=f"{data.topic}/{name}/{epoch.registry}-{epoch.offset}/{kind}",
+        source=f"hotshard/{namespace}",
+        type=kind,
+        subject=f"{data.topic}/{name}",
+        time=rfc3339(at_ms),
+        data=data,
+    )
+
+
+def plan_change(route: Route) -> PlanChange:
+    """What is told of a route that changed."""
+    return PlanChange(
+        topic=route.topic,
+        key=route.key,
+        key_b64=route.key_b64,
+        tenant=route.tenant,
+        treatment=route.treatment,
+        state=route.state,
+        epoch=route.epoch,
+        suffixes=route.suffixes,
+        partitions=route.partitions,
+        share=route.share,
+        imbalance_before=route.imbalance_before,
+        imbalance_after=route.imbalance_after,
+        reason=route.reason,
+    )
+
+
+def names(key: bytes) -> dict[str, str | None]:
+    """The two fields in which a key is written."""
+    text, b64 = key_text(key)
+    return {"key": text, "key_b64": b64}

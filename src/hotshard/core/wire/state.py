@@ -1,0 +1,106 @@
+"""What stands in the compacted state topic, the truth: one head per topic, and one record per route.
+
+Records are msgpack under the keys ``head NUL topic`` and ``route NUL topic NUL base key``; a topic
+name holds no NUL. A route without a value has been forgotten.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from hotshard.core.panes.ledger import Expected
+from hotshard.core.panes.windows import WindowsMemory
+from hotshard.core.policy.machine import HeatMemory
+from hotshard.core.wire.route import HotEntry, Route
+from hotshard.errors import WireError
+
+VERSION: Final = 1
+_HEAD: Final = b"head"
+_ROUTE: Final = b"route"
+
+
+class TopicHead(msgspec.Struct, frozen=True, kw_only=True):
+    """What a worker that takes over a topic needs to go on as if nothing had happened."""
+
+    version: int = VERSION
+    topic: str
+    #: The registry's epoch of this topic, made when its first head was written (ms since 1970).
+    registry_epoch: int
+    #: Rises by one with every transaction.
+    state_version: int
+    at_ms: int
+    #: Messages of the panes topic from here on are heard again, in silence up to ``done``.
+    replay_from: int
+    done: int
+    #: The offsets expected next, as they stood just before ``replay_from``.
+    expected: tuple[Expected, ...]
+    windows: WindowsMemory
+    keys: HeatMemory
+    tenants: HeatMemory
+    hot: tuple[HotEntry, ...] = ()
+
+
+_encoder = msgspec.msgpack.Encoder()
+_heads: msgspec.msgpack.Decoder[TopicHead] = msgspec.msgpack.Decoder(TopicHead)
+_routes: msgspec.msgpack.Decoder[Route] = msgspec.msgpack.Decoder(Route)
+
+
+def head_key(topic: str) -> bytes:
+    return b"\x00".join((_HEAD, topic.encode()))
+
+
+def route_key(topic: str, base_key: bytes) -> bytes:
+    return b"\x00".join((_ROUTE, topic.encode(), base_key))
+
+
+def encode(record: TopicHead | Route) -> bytes:
+    return _encoder.encode(record)
+
+
+def decode_key(key: bytes | None) -> tuple[str, bytes | None]:
+    """The topic of a state record, and the base key of a route or None of a head.
+
+    Raises:
+        WireError: not a key of the state topic.
+
+    """
+    parts = (key or b"").split(b"\x00", 2)
+    try:
+        if parts[0] == _HEAD and len(parts) == 2:
+            return parts[1].decode(), None
+        if parts[0] == _ROUTE and len(parts) == 3:
+            return parts[1].decode(), parts[2]
+    except UnicodeDecodeError:
+        pass
+    raise WireError("not a key of the state topic")
+
+
+def decode_head(value: bytes) -> TopicHead:
+    """Read a head.
+
+    Raises:
+        WireError: damaged, or of a version not known here.
+
+    """
+    try:
+        head = _heads.decode(value)
+    except msgspec.MsgspecError as error:
+        raise WireError(f"damaged head in the state topic: {error}") from None
+    if head.version > VERSION:
+        raise WireError(f"head of version {head.version} in the state topic, known here is {VERSION}: update this worker")
+    return head
+
+
+def decode_route(value: bytes) -> Route:
+    """Read a route.
+
+    Raises:
+        WireError: damaged.
+
+    """
+    try:
+        return _routes.decode(value)
+    except msgspec.MsgspecError as error:
+        raise WireError(f"damaged route in the state topic: {error}") from None

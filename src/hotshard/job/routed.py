@@ -1,0 +1,74 @@
+"""What this worker knows of the routes: it follows the state topic, so counting needs no Redis."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from hotshard.core.deciding.book import wire_keys
+from hotshard.core.wire import state
+from hotshard.core.wire.route import HotKind, Route
+from hotshard.doors.kafka.contract import Log, Reader
+from hotshard.errors import HotshardError, WireError
+from hotshard.job.says import Says
+
+log = logging.getLogger("hotshard.routed")
+
+Aliases = Mapping[bytes, bytes]
+_NONE: Aliases = MappingProxyType({})
+
+
+class Routed:
+    """Per topic: every wire key that is counted exactly, and the base key it belongs to."""
+
+    def __init__(self) -> None:
+        self._routes: dict[str, dict[bytes, Route]] = defaultdict(dict)
+        self._hot: dict[str, tuple[bytes, ...]] = {}
+        self._aliases: dict[str, Aliases] = {}
+
+    def aliases(self, topic: str) -> Aliases:
+        """An immutable mapping; a new one stands here after a change."""
+        return self._aliases.get(topic, _NONE)
+
+    def hear(self, records: Iterable[Log]) -> None:
+        """Take in records of the state topic; damaged ones are left alone."""
+        touched: set[str] = set()
+        for record in records:
+            try:
+                touched.add(self._hear_one(record))
+            except WireError as error:
+                log.warning("state topic, partition %d, offset %d: %s", record.partition, record.offset, error)
+        for topic in touched:
+            self._aliases[topic] = self._make(topic)
+
+    def _hear_one(self, record: Log) -> str:
+        topic, base = state.decode_key(record.key)
+        if base is None:
+            hot = state.decode_head(record.value).hot if record.value is not None else ()
+            self._hot[topic] = tuple(entry.name for entry in hot if entry.kind is HotKind.KEY)
+        elif record.value is None:
+            self._routes[topic].pop(base, None)
+        else:
+            self._routes[topic][base] = state.decode_route(record.value)
+        return topic
+
+    def _make(self, topic: str) -> Aliases:
+        aliases = {key: key for key in self._hot.get(topic, ())}
+        for base, route in self._routes[topic].items():
+            aliases.update(dict.fromkeys(wire_keys(route), base))
+        return MappingProxyType(aliases)
+
+
+async def follow_state(reader: Reader, topic: str, routed: Routed, says: Says) -> None:
+    """Keep ``routed`` up to date until cancelled; an outage is waited for."""
+    while True:
+        try:
+            async for records in reader.follow(topic):
+                says.well("the state topic")
+                routed.hear(records)
+        except HotshardError as error:
+            says.waiting("the state topic", error)
+        await asyncio.sleep(1.0)

@@ -1,0 +1,143 @@
+"""A seat: one partition of the panes topic, held by this worker, with a decider for each of its topics.
+
+Taking a seat fences whoever held it before, reads the state to its end, and tells where to hear on.
+All that its deciders have to say goes into one transaction.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from hotshard.core.deciding.decider import TopicDecider
+from hotshard.core.deciding.said import Said
+from hotshard.core.wire import event, pane, report, state
+from hotshard.core.wire.route import Route
+from hotshard.doors.kafka.contract import Admin, Log, Out, Reader, Speaker
+from hotshard.errors import WireError
+
+log = logging.getLogger("hotshard.seat")
+
+#: Makes the decider of a topic from what the state holds of it.
+MakeDecider = Callable[[str, state.TopicHead | None, Collection[Route]], TopicDecider]
+
+
+@dataclass(frozen=True, slots=True)
+class OwnTopics:
+    """Names of hotshard's own topics."""
+
+    panes: str
+    state: str
+    windows: str
+    events: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """The state of one panes partition: heads and routes by topic."""
+
+    heads: Mapping[str, state.TopicHead]
+    routes: Mapping[str, Mapping[bytes, Route]]
+
+
+def read_state(records: Iterable[Log]) -> Stored:
+    """The newest of every record; damaged ones are said and left out."""
+    heads: dict[str, state.TopicHead] = {}
+    routes: dict[str, dict[bytes, Route]] = {}
+    for record in records:
+        try:
+            topic, base = state.decode_key(record.key)
+            if base is None and record.value is not None:
+                heads[topic] = state.decode_head(record.value)
+            elif base is not None and record.value is not None:
+                routes.setdefault(topic, {})[base] = state.decode_route(record.value)
+            elif base is not None:
+                routes.get(topic, {}).pop(base, None)
+        except WireError as error:
+            log.warning("state topic, partition %d, offset %d: %s", record.partition, record.offset, error)
+    return Stored(heads, routes)
+
+
+class Seat:
+    """One partition of the panes topic."""
+
+    def __init__(
+        self,
+        partition: int,
+        *,
+        topics: OwnTopics,
+        speaker: Speaker,
+        reader: Reader,
+        admin: Admin,
+        make: MakeDecider,
+    ) -> None:
+        self.partition = partition
+        self._topics = topics
+        self._speaker = speaker
+        self._reader = reader
+        self._admin = admin
+        self._make = make
+        self.deciders: dict[str, TopicDecider] = {}
+        #: Messages that could not be read, or of topics that the settings do not name.
+        self.skipped = 0
+
+    async def take(self, names: Collection[str]) -> int:
+        """Take the seat for these topics; returns the offset in the panes topic to hear from."""
+        await self._speaker.take()
+        stored = read_state(await self._reader.read_all(self._topics.state, self.partition))
+        self.deciders = {
+            name: self._make(name, stored.heads.get(name), tuple(stored.routes.get(name, {}).values())) for name in names
+        }
+        starts = [head.replay_from for name, head in stored.heads.items() if name in self.deciders]
+        # A topic that is new here begins with the others; where all are new, at the beginning.
+        earliest = (await self._admin.start_offsets(self._topics.panes)).get(self.partition, 0)
+        position = max(min(starts, default=0), earliest)
+        self.passed(position)
+        return position
+
+    def hear(self, value: bytes | None, at: int, now_ms: int) -> None:
+        """Hear the message at offset ``at``. A damaged one is counted and skipped."""
+        try:
+            message = pane.decode(value or b"")
+            decider = self.deciders.get(message.topic)
+            if decider is None:
+                self.skipped += 1
+            else:
+                decider.hear(message, at, now_ms)
+        except WireError as error:
+            self.skipped += 1
+            log.warning("panes topic, partition %d, offset %d: %s", self.partition, at, error)
+        self.passed(at + 1)
+
+    def passed(self, position: int) -> None:
+        """Everything before ``position`` has been heard."""
+        for decider in self.deciders.values():
+            decider.passed(position)
+
+    async def say(self, now_ms: int) -> tuple[Said, ...]:
+        """Let every decider decide, and write what they say in one transaction.
+
+        Raises:
+            FencedError, UnavailableError, RefusedError: as the speaker says; the seat must be taken again.
+
+        """
+        said = tuple(s for decider in self.deciders.values() if (s := decider.decide(now_ms)) is not None)
+        if said:
+            await self._speaker.say([out for one in said for out in self._outs(one)])
+        return said
+
+    async def leave(self) -> None:
+        await self._speaker.stop()
+
+    def _outs(self, said: Said) -> Iterable[Out]:
+        topic = said.head.topic
+        key = topic.encode()
+        for base, route in said.routes.items():
+            value = None if route is None else state.encode(route)
+            yield Out(self._topics.state, value, state.route_key(topic, base), self.partition)
+        yield Out(self._topics.state, state.encode(said.head), state.head_key(topic), self.partition)
+        for one in said.reports:
+            yield Out(self._topics.windows, report.encode(one), key)
+        for told in said.events:
+            yield Out(self._topics.events, event.encode(told), key)
