@@ -1,0 +1,43 @@
+# Every target sets up what it needs by itself; what it says while doing so goes to stderr.
+# ARGS is handed on: make test ARGS="-k panes", make -s demo ARGS=--json
+
+PYTHON_IN_VENV := .venv/bin/python
+READY := .venv/.ready
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test bench lint format lock clean
+
+help: ## what can be made
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(READY) ## make .venv with everything in it (Python 3.11 to 3.13; PYTHON=... takes another)
+
+$(READY): requirements/dev.txt pyproject.toml tools/setup.sh
+	@sh tools/setup.sh >&2
+
+demo: $(READY) ## a flood, found and spread, in about a minute
+	@.venv/bin/hotshard demo $(ARGS)
+
+test: $(READY) ## all tests; installs Java, Maven and redis-server where it may
+	@sh tools/programs.sh >&2
+	@$(PYTHON_IN_VENV) -m pytest $(ARGS)
+
+bench: $(READY) ## records a second of the worker, a plain Faust agent and getmany, side by side
+	@sh tools/programs.sh >&2
+	@$(PYTHON_IN_VENV) -m tests.bench $(ARGS)
+
+lint: $(READY) ## ruff, its formatter, and mypy
+	@$(PYTHON_IN_VENV) -m ruff check
+	@$(PYTHON_IN_VENV) -m ruff format --check
+	@$(PYTHON_IN_VENV) -m mypy
+
+format: $(READY) ## put the code into its form
+	@$(PYTHON_IN_VENV) -m ruff check --fix --exit-zero --quiet
+	@$(PYTHON_IN_VENV) -m ruff format
+
+lock: $(READY) ## make the lock again, with the newest versions that fit
+	@sh tools/lock.sh >&2
+
+clean: ## remove what the other targets made
+	@rm -rf .venv .cache build dist src/*.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
