@@ -24,8 +24,8 @@ FILES = {
 # Modules without I/O, clock or randomness of their own. Add one only if that is true of it.
 PURE = {
     "__future__", "abc", "array", "base64", "binascii", "bisect", "collections", "contextlib", "copy", "dataclasses",
-    "datetime", "decimal", "difflib", "enum", "fractions", "functools", "hashlib", "heapq", "itertools", "json", "math", "operator", "re", "statistics",
-    "string", "struct", "types", "typing", "unicodedata", "warnings", "weakref", "zlib",
+    "datetime", "decimal", "difflib", "enum", "fractions", "functools", "hashlib", "heapq", "itertools", "json", "math",
+    "operator", "re", "statistics", "string", "struct", "types", "typing", "unicodedata", "warnings", "weakref", "zlib",
     "datasketches", "msgspec",
 }  # fmt: skip
 DOING_IO = {"open", "print", "input", "exec", "eval", "__import__"}
