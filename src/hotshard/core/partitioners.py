@@ -1,0 +1,120 @@
+"""Partitioners: on which partition a client's producer puts a key.
+
+A partitioner is added by a line in the table at the end; its rule for the empty key belongs to it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import struct
+import zlib
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from hotshard.errors import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+_MASK: Final = 0xFFFFFFFF
+_M: Final = 0x5BD1E995
+_SEED: Final = 0x9747B28C
+#: Keys whose partition is remembered, per partitioner and partition count: about 3 MB at most in ordinary use.
+_REMEMBERED: Final = 16_384
+
+
+@dataclass(frozen=True, slots=True)
+class Partitioner:
+    """A rule of a producer. Keys are bytes and never null: a null key has no partition in any of them."""
+
+    name: str
+    #: The partition of a key that is hashed.
+    hashed: Callable[[bytes, int], int]
+    #: Whether an empty key is treated as none, and goes anywhere.
+    scatters_empty: bool = False
+
+    def partition(self, key: bytes, partitions: int) -> int | None:
+        """Where ``key`` goes among ``partitions``, or None when it has no place of its own."""
+        if self.scatters_empty and not key:
+            return None
+        return self.hashed(key, partitions)
+
+
+def murmur2(data: bytes) -> int:
+    """MurmurHash2 with the seed of Kafka's Java client (``org.apache.kafka.common.utils.Utils``), unsigned."""
+    length = len(data)
+    words = length >> 2
+    hashed = _SEED ^ length
+    for word in struct.unpack_from(f"<{words}I", data):
+        mixed = word * _M & _MASK
+        hashed = (hashed * _M ^ (mixed ^ mixed >> 24) * _M) & _MASK
+    if length & 3:
+        hashed = (hashed ^ int.from_bytes(data[words << 2 :], "little")) * _M & _MASK
+    hashed = (hashed ^ hashed >> 13) * _M & _MASK
+    return hashed ^ hashed >> 15
+
+
+def partitioner(name: str) -> Partitioner:
+    """The partitioner of that name, or of that name in librdkafka.
+
+    Raises:
+        SettingsError: there is none; the message names those there are and the nearest.
+
+    """
+    found = PARTITIONERS.get(_ALIASES.get(name, name))
+    if found is None:
+        known = [*PARTITIONERS, *_ALIASES]
+        nearest = "".join(f"; did you mean {close}?" for close in difflib.get_close_matches(name, known, n=1))
+        raise SettingsError(f"no partitioner is called {name!r}, known are {', '.join(known)}{nearest}")
+    return found
+
+
+@lru_cache(maxsize=64)
+def partition_of(name: str, partitions: int) -> Callable[[bytes], int]:
+    """A function that gives the partition of a key and remembers many of them; for counting.
+
+    Keys without a place of their own are given partitions in turn, for a producer strews them too.
+
+    Raises:
+        SettingsError: no partitioner has that name.
+        ValueError: there are no partitions.
+
+    """
+    if partitions < 1:
+        raise ValueError("there must be at least one partition")
+    chosen = partitioner(name)
+    remembered = lru_cache(maxsize=_REMEMBERED)(partial(_swapped, chosen.hashed, partitions))
+    if not chosen.scatters_empty:
+        return remembered
+    turn = itertools.count()
+    return lambda key: remembered(key) if key else next(turn) % partitions
+
+
+def _swapped(hashed: Callable[[bytes, int], int], partitions: int, key: bytes) -> int:
+    return hashed(key, partitions)
+
+
+def _java(key: bytes, partitions: int) -> int:
+    return (murmur2(key) & 0x7FFFFFFF) % partitions
+
+
+def _crc32(key: bytes, partitions: int) -> int:
+    return zlib.crc32(key) % partitions
+
+
+#: ``murmur2``: Java, aiokafka, kafka-python, Faust; an empty key is hashed. ``crc32``: librdkafka's
+#: ``consistent_random``, its default; an empty key goes to a random partition.
+PARTITIONERS: Final[Mapping[str, Partitioner]] = MappingProxyType(
+    {
+        each.name: each
+        for each in (
+            Partitioner("murmur2", _java),
+            Partitioner("crc32", _crc32, scatters_empty=True),
+        )
+    }
+)
+
+_ALIASES: Final = MappingProxyType({"murmur2_random": "murmur2", "consistent_random": "crc32"})

@@ -1,0 +1,101 @@
+"""A hot key among the loads of its topic, and the terms on which it may be spread.
+
+All loads of one situation are in the same unit: records, bytes, or a rate of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from hotshard.core.planning.score import with_load
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hotshard.core.partitioners import Partitioner
+
+
+class HotLoad(NamedTuple):
+    """A base key, the upper bound of its load, and its load by partition as measured.
+
+    ``current`` of None: all of it is where the partitioner puts the key.
+    """
+
+    key: bytes
+    load: float
+    current: Mapping[int, float] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """The topic's partitioner, the tolerated imbalance, and the most shards a key may have."""
+
+    partitioner: Partitioner
+    eps: float = 0.25
+    max_shards: int = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Situation:
+    """A hot key, where its load lies, and what the partitions carry without it."""
+
+    key: bytes
+    load: float
+    current: Mapping[int, float]
+    background: Sequence[float]
+    terms: Terms
+
+    @property
+    def partitions(self) -> int:
+        return len(self.background)
+
+    @cached_property
+    def total(self) -> float:
+        return self.load + sum(self.background)
+
+    @property
+    def share(self) -> float:
+        return self.load / self.total if self.total else 0.0
+
+    @property
+    def mean(self) -> float:
+        return self.total / self.partitions
+
+    @property
+    def limit(self) -> float:
+        """What a partition may carry."""
+        return (1 + self.terms.eps) * self.mean
+
+    @cached_property
+    def before(self) -> list[float]:
+        """What the partitions carry, the key included."""
+        return with_load(self.background, self.current)
+
+    @cached_property
+    def crest(self) -> float:
+        """What the most loaded of the partitions carries on which the key lies."""
+        return max((self.before[partition] for partition, part in self.current.items() if part > 0), default=0.0)
+
+
+def situation(hot: HotLoad, background: Sequence[float], terms: Terms) -> Situation:
+    """The situation of ``hot``. A background below nothing, which taking away a bound can give, counts as 0.
+
+    Raises:
+        ValueError: the topic has no partitions.
+
+    """
+    if not background:
+        raise ValueError("there must be at least one partition")
+    cleared = tuple(max(0.0, float(each)) for each in background)
+    current = places(hot, terms.partitioner, len(cleared))
+    return Situation(key=hot.key, load=hot.load, current=current, background=cleared, terms=terms)
+
+
+def places(hot: HotLoad, partitioner: Partitioner, partitions: int) -> Mapping[int, float]:
+    """Where the load of a key lies: as measured, else all of it where the partitioner puts the key."""
+    if hot.current is not None:
+        return hot.current
+    place = partitioner.partition(hot.key, partitions)
+    return {} if place is None else {place: hot.load}

@@ -1,0 +1,59 @@
+"""What planning answers: a plan, or a refusal, each with its reason code and its numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class PlanReason(StrEnum):
+    """How far a plan goes."""
+
+    WITHIN_TOLERANCE = "within_tolerance"  #: no partition of the plan is above 1 + eps times the mean
+    BEST_EFFORT = "best_effort"  #: that cannot be reached; the plan is the smallest that comes near the best
+
+
+class RefusalReason(StrEnum):
+    """Why a key is not split."""
+
+    PER_KEY_ORDER = "per_key_order"
+    COMPACTED_TOPIC = "compacted_topic"
+    COPARTITIONED = "copartitioned"
+    BINARY_KEY = "binary_key"
+    EMPTY_KEY = "empty_key"
+    KEY_TOO_LONG = "key_too_long"
+    KEY_FORM = "key_form"  #: the key has not the form of the topic's layout
+    NOT_WORTH = "not_worth"  #: its share is too small for a split to help
+    PARTITION_NOT_ABOVE = "partition_not_above"  #: its partition is not really above the others
+    NO_ROOM = "no_room"  #: wherever it went, no partition would be better off
+    NO_SUFFIX = "no_suffix"  #: no suffix was found that the partitioner sends where it should go
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A base key spread over distinct partitions: ``suffixes[i]`` is sent to ``partitions[i]`` by ``partitioner``."""
+
+    key: bytes
+    suffixes: tuple[str, ...]
+    partitions: tuple[int, ...]
+    partition_count: int
+    partitioner: str
+    #: Largest partition load over the mean, as measured and as predicted.
+    imbalance_before: float
+    imbalance_after: float
+    reason: PlanReason
+    numbers: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """A base key that is not split; ``detail`` says it to a person."""
+
+    key: bytes
+    reason: RefusalReason
+    detail: str
+    numbers: Mapping[str, float] = field(default_factory=dict)

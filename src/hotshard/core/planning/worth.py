@@ -1,0 +1,31 @@
+"""Whether a key is big enough for a split to help."""
+
+from __future__ import annotations
+
+import math
+
+
+def min_share(eps: float, partitions: int) -> float:
+    """The share of the topic's load above which a key alone pushes its partition over ``1 + eps`` times the mean.
+
+    With an even background an unsplit key of share p puts p + (1 - p)/n on its partition, which is
+    more than (1 + eps)/n where p > eps/(n - 1). At most 1, which no share is above: with one
+    partition, or an ``eps`` that two cannot exceed, a split never helps.
+
+    Raises:
+        ValueError: ``eps`` is not positive and finite, or there are no partitions.
+
+    """
+    if not 0 < eps < math.inf or partitions < 1:
+        raise ValueError("eps must be positive and there must be at least one partition")
+    return min(1.0, eps / (partitions - 1)) if partitions > 1 else 1.0
+
+
+def worth_splitting(share: float, partitions: int, eps: float) -> bool:
+    """Whether a key of this share is worth splitting: it is above :func:`min_share`."""
+    return share > min_share(eps, partitions)
+
+
+def above_others(load: float, mean: float, eps: float) -> bool:
+    """Whether a partition is really above the others: it carries more than ``1 + eps`` times the mean."""
+    return load > (1 + eps) * mean
