@@ -60,5 +60,9 @@ class TopicMismatchError(HotshardError):
     """A topic of hotshard's own has another partition count than the settings; restore it or set the real one."""
 
 
+class PaneGapError(HotshardError):
+    """A slab does not continue its partition; drop what is open and read again from the committed offset."""
+
+
 class PortTakenError(HotshardError):
     """A port is in use; choose another or stop what holds it."""
