@@ -1,0 +1,85 @@
+"""A pane's time: what the bulk of its records' timestamps says, so that a few wrong ones move nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: Timestamps kept of a pane. Thinned to every third, which is in step with no pattern of two, four or ten.
+_SAMPLE: Final = 1023
+_THINNING: Final = 3
+#: A timestamp further ahead of the worker's clock than this says nothing.
+_AHEAD_MS: Final = 60_000
+#: One in so many of the timestamps, at either end, is no part of the bulk; with fewer than 4 there is no bulk.
+_TAIL: Final = 10
+_LEAST_BULK: Final = 4
+#: Timestamps looked at to tell about when a slab was.
+_GLANCE: Final = 9
+
+
+class PaneTime(NamedTuple):
+    """Median of the timestamps, and the span over which all would lie if all were spread as their bulk is."""
+
+    time_ms: int
+    span_ms: int
+
+
+class PaneClock:
+    """Keeps an even, bounded sample of the timestamps of one pane, over all its slabs."""
+
+    __slots__ = ("_about_ms", "_about_of", "_next", "_sample", "_stride", "_window_ms")
+
+    def __init__(self, window_ms: int) -> None:
+        self._window_ms = window_ms
+        self._sample: list[int] = []
+        self._stride = 1
+        #: Records to pass by before the next one is taken.
+        self._next = 0
+        #: A median, and of how many timestamps it is.
+        self._about_ms = 0
+        self._about_of = 0
+
+    def add(self, timestamps: Sequence[int], now_ms: int) -> None:
+        """Take note of a slab; timestamps that are missing (negative) or far ahead of ``now_ms`` count as none."""
+        latest = now_ms + _AHEAD_MS
+        self._sample += [stamp for stamp in timestamps[self._next :: self._stride] if 0 <= stamp <= latest]
+        self._next -= len(timestamps)
+        if self._next < 0:
+            self._next %= self._stride
+        while len(self._sample) > _SAMPLE:
+            self._sample = self._sample[::_THINNING]
+            self._stride *= _THINNING
+
+    def time(self, opened_ms: int, now_ms: int) -> PaneTime:
+        """The pane's time; without a usable timestamp that of the worker's clock, from ``opened_ms`` to now."""
+        stamps = sorted(self._sample)
+        if not stamps:
+            return PaneTime(now_ms, max(0, now_ms - opened_ms))
+        return PaneTime(_middle(stamps), self._bulk_span_ms(stamps))
+
+    def window(self) -> int | None:
+        """Number of the window of the pane's median, which may lag a little; None without a usable timestamp."""
+        size = len(self._sample)
+        if not self._about_of <= size < 2 * self._about_of:
+            self._about_ms, self._about_of = _middle(sorted(self._sample)) if size else 0, size
+        return self._about_ms // self._window_ms if size else None
+
+    def window_of(self, timestamps: Sequence[int], now_ms: int) -> int | None:
+        """Number of the window of a slab, by the median of a few of its usable timestamps; None without any."""
+        latest = now_ms + _AHEAD_MS
+        step = len(timestamps) // _GLANCE + 1
+        stamps = sorted(stamp for stamp in timestamps[step // 2 :: step] if 0 <= stamp <= latest)
+        return _middle(stamps) // self._window_ms if stamps else None
+
+    def _bulk_span_ms(self, stamps: Sequence[int]) -> int:
+        last = len(stamps) - 1
+        if len(stamps) < _LEAST_BULK:
+            return min(stamps[-1] - stamps[0], self._window_ms)
+        tail = max(1, len(stamps) // _TAIL)
+        return round((stamps[last - tail] - stamps[tail]) * last / (last - 2 * tail))
+
+
+def _middle(stamps: Sequence[int]) -> int:
+    return stamps[(len(stamps) - 1) // 2]

@@ -1,0 +1,99 @@
+"""The two sketches taken from Apache DataSketches, behind what we promise about them.
+
+The binding does not guard itself; so here, and only here, it is called, and these rules hold:
+
+- names are ``bytes`` and never crafted strings, weights are whole, positive and below 2**53;
+- a threshold is never 0 and never below a sketch's own error (such a list misses names silently);
+- count-min is fed with integers, as it leaves out the empty string, and its own lower bound is not
+  used, as it is none;
+- nothing is ever deserialized: damaged bytes can end the process. Sketches stay in the process,
+  rows travel.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from datasketches import (
+    count_min_sketch,
+    frequent_items_error_type,
+    frequent_items_sketch,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+#: A map of 2,048 places, of which three quarters are used: exact up to 1,536 names, 69 KB and the names.
+_LG_MAP: Final = 11
+_ROWS: Final = 4
+_BUCKETS: Final = 1024
+#: Asked for to read a sketch's own error; no key that travels is longer than 272 bytes, so it is in no sketch.
+_ABSENT: Final = b"\x00" * 300
+
+
+class FrequentItems:
+    """The heaviest names of a weighted stream, with bounds that always hold."""
+
+    __slots__ = ("_sketch", "update")
+
+    def __init__(self) -> None:
+        self._sketch = frequent_items_sketch(_LG_MAP)
+        #: ``update(name, weight)``: the binding's own method, called once per distinct name.
+        self.update: Callable[[bytes, int], None] = self._sketch.update
+
+    @property
+    def error(self) -> int:
+        """No name's bounds are further apart, and no name that is not tracked weighs more."""
+        return int(self._sketch.get_upper_bound(_ABSENT))
+
+    @property
+    def tracked(self) -> int:
+        return int(self._sketch.num_active_items)
+
+    def lower(self, name: bytes) -> int:
+        return int(self._sketch.get_lower_bound(name))
+
+    def over(self, weight: int) -> tuple[int, list[tuple[bytes, int, int]]]:
+        """A threshold, and ``(name, lower, upper)`` of every name whose upper bound is above it.
+
+        The threshold is ``weight``, raised to the sketch's own error and to at least 1: the least for
+        which no name is missing.
+        """
+        least = max(weight, self.error, 1)
+        rows = self._sketch.get_frequent_items(frequent_items_error_type.NO_FALSE_NEGATIVES, least)
+        return least, [(name, lower, upper) for name, _, lower, upper in rows]
+
+
+class CountMin:
+    """The weight of any name, listed anywhere or not: never too low, too high within a stated probability.
+
+    With 4 rows of 1,024 counters an estimate is at most ``error`` too high with a probability of
+    ``CONFIDENCE``, for each name asked (Cormode and Muthukrishnan 2005: eps = e / buckets, delta =
+    e ** -rows). Names are put in by Python's own hash, which is keyed per process: nobody outside can
+    choose names that collide.
+    """
+
+    __slots__ = ("_sketch",)
+
+    CONFIDENCE: Final = 1 - math.exp(-_ROWS)
+    BYTES: Final = 8 * _ROWS * _BUCKETS
+
+    def __init__(self) -> None:
+        self._sketch = count_min_sketch(_ROWS, _BUCKETS)
+
+    @property
+    def error(self) -> int:
+        """What an estimate may be too high by: eps times all that was put in, rounded up."""
+        return math.ceil(math.e / _BUCKETS * float(self._sketch.total_weight))
+
+    def add(self, weights: Mapping[bytes, int]) -> None:
+        # Weights as floats pick the binding's overload at once, which is a quarter faster.
+        deque(map(self._sketch.update, map(hash, weights), map(float, weights.values())), maxlen=0)
+
+    def merge(self, other: CountMin) -> None:
+        self._sketch.merge(other._sketch)
+
+    def estimate(self, name: bytes) -> int:
+        return int(self._sketch.get_estimate(hash(name)))

@@ -1,0 +1,255 @@
+"""Counting the records of one pane: totals exactly, keys and tenants by tallies, routed keys exactly besides."""
+
+from __future__ import annotations
+
+from collections import Counter
+from operator import length_hint
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from hotshard.core.sketching.binding import CountMin
+from hotshard.core.sketching.tally import EXACT_NAMES, Tally
+from hotshard.core.topic import KeyLayout, Load
+from hotshard.core.wire.pane import WHOLE_KEY_BYTES, HeavyList, travelling_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from hotshard.core.sketching.history import History
+    from hotshard.core.slab import Slab
+    from hotshard.core.topic import TopicSpec
+
+#: Bytes of records after which pending keys are settled, lest long keys pile up.
+_PENDING_BYTES: Final = 4_000_000
+_SEPARATOR: Final = b"\x1f"
+
+
+class PutAside(NamedTuple):
+    """Records on which our own code failed, or a key on which it did."""
+
+    #: Where the record is, or None: somewhere in the pane.
+    offset: int | None
+    key: object
+    records: int
+    error: Exception
+
+
+class PaneCounter:
+    """Counts one pane of one partition.
+
+    Records are gathered by the key on them (pending), and settled into the tallies when keys are many
+    or when somebody looks; from then on they count for their base key.
+
+    ``partition_of`` gives the production partition of a key on a record (None: it has no place of its
+    own) and is called once per distinct key and settling; without it all is load of ``partition``.
+    Records on which our own code fails are told to ``put_aside``: they are in ``records`` and in
+    ``failed``, and in no load and no list. (Where load is bytes, ``failed`` counts such a key as one.)
+    """
+
+    __slots__ = (
+        "_counts", "_keys", "_partition", "_partition_of", "_pending", "_pending_bytes", "_put_aside", "_spec",
+        "_tenants", "exact", "failed", "load", "loads", "records", "size_bytes", "skipped", "unkeyed",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        spec: TopicSpec,
+        partition: int,
+        partition_of: Callable[[bytes], int | None] | None,
+        put_aside: Callable[[PutAside], None],
+    ) -> None:
+        self.records = self.size_bytes = self.unkeyed = self.skipped = self.failed = 0
+        #: Settled load of keyed records, in all and by production partition.
+        self.load = 0
+        self.loads: dict[int, int] = {}
+        #: Settled load of the keys that are counted exactly, as they are on the records.
+        self.exact: dict[bytes, int] = {}
+        self._spec = spec
+        self._partition = partition
+        self._partition_of = partition_of
+        self._put_aside = put_aside
+        self._keys = Tally()
+        self._tenants = Tally()
+        self._pending: Counter[bytes | None] = Counter()
+        self._pending_bytes = 0
+        # Made once keys are too many for an exact tally; until then that tally can go to the history.
+        self._counts: CountMin | None = None
+
+    def watch(self, keys: Iterable[bytes]) -> None:
+        """Count these keys exactly; to be said before the first record."""
+        self.exact = dict.fromkeys(keys, 0)
+
+    def add(self, slab: Slab, aliases: Mapping[bytes, bytes]) -> None:
+        """Count a slab. ``aliases`` gives the base key of every key on a record that has another one."""
+        self.records += len(slab.keys)
+        self.skipped += slab.skipped
+        size_bytes = self._size_bytes(slab)
+        self.size_bytes += size_bytes
+        self._pending_bytes += size_bytes
+        self._gather(slab)
+        if None in self._pending:
+            self._forget_unkeyed(slab)
+        if len(self._pending) > EXACT_NAMES or self._pending_bytes > _PENDING_BYTES:
+            self.settle(aliases)
+
+    def settle(self, aliases: Mapping[bytes, bytes]) -> None:
+        """Put what is pending into totals and tallies."""
+        if not self._pending:
+            return
+        loads = self._valid(self._pending)
+        self._pending, self._pending_bytes = Counter(), 0
+        self._place(loads)
+        for key in self.exact.keys() & loads.keys():
+            self.exact[key] += loads[key]
+        _fold(loads, aliases)
+        _shorten(loads)
+        if self._spec.layout is not KeyLayout.ENTITY:
+            self._tenants.add(_by_tenant(loads, alone=self._spec.layout is KeyLayout.TENANT))
+        before = self._keys.exact
+        self._keys.add(loads)
+        if self._keys.exact is None:
+            self._count(before or {})
+            self._count(loads)
+
+    @property
+    def load_so_far(self) -> int:
+        """About the load of keyed records, what is pending included."""
+        return self.records - self.unkeyed if self._spec.load is Load.RECORDS else self.size_bytes
+
+    def heavy_keys(self) -> HeavyList:
+        return self._keys.heavy(self.load)
+
+    def heavy_tenants(self) -> HeavyList:
+        return self._tenants.heavy(self.load)
+
+    def lower_bounds(self, load: int, without: Mapping[bytes, bytes]) -> dict[bytes, int]:
+        """Keys whose true load is at least ``load`` (above 0), with a lower bound; what is pending is not settled.
+
+        Keys in ``without`` are left out.
+        """
+        half = -(-load // 2)  # a sum of two reaches load only if one of them reaches half of it
+        pending = {travelling_key(key): n for key, n in self._pending.items() if n >= half and key is not None}
+        names = pending.keys() | self._keys.at_least(half)
+        lowers = {
+            name: self._keys.lower(name) + (pending.get(name) or self._pending[name])
+            for name in names
+            if name not in without
+        }
+        return {name: lower for name, lower in lowers.items() if lower >= load}
+
+    def remember(self, history: History, window: int) -> None:
+        """Give the settled load of every key to ``history``, after which this counter is spent."""
+        if self._counts is not None:
+            history.merge(window, self._counts)
+        elif exact := self._keys.exact:
+            history.add(window, exact)
+
+    def _size_bytes(self, slab: Slab) -> int:
+        try:
+            return sum(slab.sizes)
+        except Exception as error:  # noqa: BLE001  # no record may end the worker
+            sizes = [size for size in slab.sizes if type(size) is int]
+            self._fail(PutAside(None, None, len(slab.sizes) - len(sizes), error))
+            return sum(sizes)
+
+    def _gather(self, slab: Slab) -> None:
+        keys = iter(slab.keys)
+        sizes = iter(slab.sizes)
+        while True:
+            try:
+                if self._spec.load is Load.RECORDS:
+                    self._pending.update(keys)
+                else:
+                    _add_sizes(self._pending, keys, sizes)
+                return  # noqa: TRY300  # an else would have to leave the loop all the same
+            except Exception as error:  # noqa: BLE001  # no record may end the worker
+                # The record at fault has left the iterators; counting goes on behind it.
+                index = len(slab.keys) - length_hint(keys) - 1
+                offset = slab.start + index if slab.end - slab.start == len(slab.keys) else None
+                self._fail(PutAside(offset, slab.keys[index], 1, error))
+
+    def _forget_unkeyed(self, slab: Slab) -> None:
+        load = self._pending.pop(None)
+        self.unkeyed += load if self._spec.load is Load.RECORDS else slab.keys.count(None)
+
+    def _valid(self, pending: Counter[bytes | None]) -> dict[bytes, int]:
+        """What is pending, as bytes with a load above 0, which the sketches rely on."""
+        loads: dict[bytes, int] = pending  # type: ignore[assignment]  # None has been taken out
+        if set(map(type, loads)) <= {bytes} and min(loads.values()) > 0:
+            return loads
+        for key, load in tuple(loads.items()):
+            if type(key) is not bytes or load < 0:
+                self._fail(PutAside(None, key, self._records_in(load), TypeError("not a key, or not a size")))
+                del loads[key]
+            elif not load:
+                del loads[key]
+        return loads
+
+    def _place(self, loads: dict[bytes, int]) -> None:
+        """Add the load of each key to its production partition; keys on which that fails leave ``loads``."""
+        if self._partition_of is not None:
+            self._place_each(loads, self._partition_of)
+        load = sum(loads.values())
+        self.load += load
+        if self._partition_of is None:
+            self.loads[self._partition] = self.loads.get(self._partition, 0) + load
+
+    def _place_each(self, loads: dict[bytes, int], partition_of: Callable[[bytes], int | None]) -> None:
+        placed = self.loads
+        for key, load in tuple(loads.items()):
+            try:
+                partition = partition_of(key)
+            except Exception as error:  # noqa: BLE001  # no record may end the worker
+                self._fail(PutAside(None, key, self._records_in(load), error))
+                del loads[key]
+            else:
+                if partition is not None:
+                    placed[partition] = placed.get(partition, 0) + load
+
+    def _records_in(self, load: int) -> int:
+        return load if self._spec.load is Load.RECORDS else 1
+
+    def _fail(self, aside: PutAside) -> None:
+        self.failed += aside.records
+        self._put_aside(aside)
+
+    def _count(self, loads: dict[bytes, int]) -> None:
+        if self._counts is None:
+            self._counts = CountMin()
+        self._counts.add(loads)
+
+
+def _add_sizes(pending: dict[bytes | None, int], keys: Iterable[bytes | None], sizes: Iterable[int]) -> None:
+    get = pending.get
+    for key, size in zip(keys, sizes, strict=True):
+        pending[key] = get(key, 0) + size
+
+
+def _fold(loads: dict[bytes, int], aliases: Mapping[bytes, bytes]) -> None:
+    """Move the load of every key that has a base key to it."""
+    for key in aliases.keys() & loads.keys():
+        base = aliases[key]
+        if base != key:
+            loads[base] = loads.get(base, 0) + loads.pop(key)
+
+
+def _shorten(loads: dict[bytes, int]) -> None:
+    """Give long keys the form in which they travel."""
+    if max(map(len, loads), default=0) > WHOLE_KEY_BYTES:
+        for key in tuple(loads):
+            if len(key) > WHOLE_KEY_BYTES:
+                short = travelling_key(key)
+                loads[short] = loads.get(short, 0) + loads.pop(key)
+
+
+def _by_tenant(loads: dict[bytes, int], *, alone: bool) -> dict[bytes, int]:
+    """The load by tenant: ``core.keys.tenant_of`` of every key, written out as it is called for each of them.
+
+    ``alone``: a key without a separator is a tenant, else it has none.
+    """
+    tenants: dict[bytes, int] = {}
+    get = tenants.get
+    for key, load in loads.items():
+        tenant, separator, _ = key.partition(_SEPARATOR)
+        if tenant and (separator or alone):
+            tenants[tenant] = get(tenant, 0) + load
+    return tenants

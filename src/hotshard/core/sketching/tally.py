@@ -1,0 +1,81 @@
+"""Load by name in bounded memory: exact while the names are few, by a sketch from then on."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from hotshard.core.sketching.binding import FrequentItems
+from hotshard.core.sketching.merging import heaviest_first, least_listed
+from hotshard.core.wire.pane import HeavyList, Row
+
+#: Names counted exactly before a sketch takes over.
+EXACT_NAMES: Final = 2048
+#: Rows in a list that travels.
+MAX_ROWS: Final = 256
+
+
+class Tally:
+    """Load by name. Names are in the form in which they travel, loads are above 0."""
+
+    __slots__ = ("_exact", "_sketch")
+
+    def __init__(self) -> None:
+        self._exact: dict[bytes, int] = {}
+        self._sketch: FrequentItems | None = None
+
+    def add(self, loads: dict[bytes, int]) -> None:
+        """Count ``loads``, which belongs to the tally from then on."""
+        if self._sketch is None and len(self._exact) + len(loads) <= EXACT_NAMES:
+            self._exact = _sum(self._exact, loads)
+            return
+        if self._sketch is None:
+            self._sketch = FrequentItems()
+            _feed(self._sketch, self._exact)
+            self._exact = {}
+        _feed(self._sketch, loads)
+
+    @property
+    def exact(self) -> dict[bytes, int] | None:
+        """The load of every name, or None once they are too many for that."""
+        return self._exact if self._sketch is None else None
+
+    def lower(self, name: bytes) -> int:
+        return self._exact.get(name, 0) if self._sketch is None else self._sketch.lower(name)
+
+    def at_least(self, load: int) -> list[bytes]:
+        """Names that may have a lower bound of ``load`` (which is above 0): all that have, and few others."""
+        if self._sketch is None:
+            return [name for name, lower in self._exact.items() if lower >= load]
+        return [name for name, *_ in self._sketch.over(load)[1]]
+
+    def heavy(self, load: int) -> HeavyList:
+        """The heaviest names, where ``load`` is all that was counted: see :class:`HeavyList`."""
+        least = least_listed(load)
+        if self._sketch is None:
+            rows = [Row(name, exact, exact) for name, exact in self._exact.items() if exact >= least]
+            light = max((exact for exact in self._exact.values() if exact < least), default=0)
+            return _cut(rows, light)
+        bound, found = self._sketch.over(least - 1)
+        # Names that were tracked and not listed have an upper bound of at most `bound`.
+        error = self._sketch.error if len(found) == self._sketch.tracked else bound
+        return _cut([Row(*row) for row in found], error)
+
+
+def _feed(sketch: FrequentItems, loads: dict[bytes, int]) -> None:
+    update = sketch.update
+    for name, load in loads.items():
+        update(name, load)
+
+
+def _sum(one: dict[bytes, int], other: dict[bytes, int]) -> dict[bytes, int]:
+    small, large = sorted((one, other), key=len)
+    for name, load in small.items():
+        large[name] = large.get(name, 0) + load
+    return large
+
+
+def _cut(rows: list[Row], error: int) -> HeavyList:
+    rows.sort(key=heaviest_first)
+    if len(rows) > MAX_ROWS:
+        error = max(error, rows[MAX_ROWS].upper)
+    return HeavyList(tuple(rows[:MAX_ROWS]), error)
