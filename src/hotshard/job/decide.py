@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Collection, Mapping
 from typing import Final, Protocol
 
-from hotshard.core.partitioners import murmur2_partition
+from hotshard.core.partitioners import partitioner
 from hotshard.doors.clock import Clock
 from hotshard.errors import FencedError, HotshardError
 from hotshard.job.places import Place
@@ -50,10 +50,9 @@ class Deciding:
         says: Says,
     ) -> None:
         self._panes_topic = panes_topic
+        place = partitioner("murmur2").partition
         self._names: dict[int, tuple[str, ...]] = {
-            partition: tuple(
-                name for name in sorted(topics) if murmur2_partition(name.encode(), panes_partitions) == partition
-            )
+            partition: tuple(name for name in sorted(topics) if place(name.encode(), panes_partitions) == partition)
             for partition in range(panes_partitions)
         }
         self._make_seat = make_seat

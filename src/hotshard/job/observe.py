@@ -92,6 +92,7 @@ class Observer:
         self._clock = clock
         self._says = says
         self._panes: dict[Place, PartitionPanes] = {}
+        self._generation = -1
         self._aligning: dict[Place, float] = {}
         self._misaligned: set[Place] = set()
         self._doubted: set[Place] = set()
@@ -113,6 +114,7 @@ class Observer:
         """
         consumer = self._consumer()
         self._drop_all()
+        self._generation = generation
         if not places:
             return {}
         committed = await consumer.committed(places)
@@ -122,7 +124,7 @@ class Observer:
         if fresh and not await consumer.commit_once(fresh, generation):
             log.info("start offsets could not be committed yet; the next pane's commit does it")
         for place, start in starts.items():
-            self._open(place, start, generation)
+            self._open(place, start)
         return starts
 
     def revoked(self) -> None:
@@ -135,14 +137,14 @@ class Observer:
         """Count a slab. Waits while the partition's panes cannot be published."""
         place = Place(slab.topic, slab.partition)
         panes = await self._room_for(place)
-        if panes is None or slab.generation != panes.generation or place in self._misaligned:
+        if panes is None or slab.generation != self._generation or place in self._misaligned:
             self.stale_slabs += 1
             return
         if slab.start != panes.position:
             self._misplaced(place, slab, panes.position)
             return
         self._aligning.pop(place, None)
-        panes.add(slab, self._clock.now_ms(), self._routed.aliases(panes.spec.name))
+        panes.add(slab, self._clock.now_ms(), self._routed.aliases(self._sources[slab.topic].spec.name))
         self.records += len(slab)
 
     async def _room_for(self, place: Place) -> PartitionPanes | None:
@@ -250,7 +252,7 @@ class Observer:
         }
         for place, panes in doubted.items():
             if self._panes.get(place) is panes:
-                self._open(place, starts[place], panes.generation)
+                self._open(place, starts[place])
         self._doubted -= doubted.keys()
         self._misaligned -= doubted.keys()
         await self._consumer().seek_back({p: s for p, s in starts.items() if p in self._panes})
@@ -263,7 +265,9 @@ class Observer:
         for place, panes in self._panes.items():
             _, end, _ = marks.get(place, (0, panes.position, 0))
             by_source[place.topic].append(
-                wire.Mark(place.partition, panes.committed_start, panes.position, max(end, panes.position), panes.generation)
+                wire.Mark(
+                    place.partition, panes.committed_start, panes.position, max(end, panes.position), self._generation
+                )
             )
         outs = [self._out(message) for message in self._progress(by_source)]
         if outs:
@@ -295,7 +299,7 @@ class Observer:
             log.exception("a round failed; everything uncommitted is counted again")
             self._doubted.update(self._panes)
 
-    def _open(self, place: Place, start: int, generation: int) -> None:
+    def _open(self, place: Place, start: int) -> None:
         source = self._sources[place.topic]
         self._panes[place] = PartitionPanes(
             spec=source.spec,
@@ -303,7 +307,7 @@ class Observer:
             partition=place.partition,
             worker=self._worker,
             start=start,
-            generation=generation,
+            generation=self._generation,
             now_ms=self._clock.now_ms(),
             window_ms=self._times.window_ms,
             pane_ms=self._times.pane_ms,

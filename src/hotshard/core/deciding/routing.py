@@ -1,0 +1,225 @@
+"""From heat to routes: what is proposed, given to producers, resized and retired. One step, no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import msgspec
+
+from hotshard.core.deciding.book import RouteBook, earlier_of
+from hotshard.core.deciding.events import names
+from hotshard.core.keys import tenant_of
+from hotshard.core.partitioners import partitioner
+from hotshard.core.planning.allowed import forbidden
+from hotshard.core.planning.placement import plan_split
+from hotshard.core.planning.resize import resize, stands
+from hotshard.core.planning.score import spread, with_load, without_load
+from hotshard.core.planning.verdict import Plan, PlanReason, Refusal, RefusalReason
+from hotshard.core.topic import Mode, Ordering, TopicSpec
+from hotshard.core.wire.event import EventType
+from hotshard.core.wire.route import Epoch, Route, RouteState, Treatment
+
+#: Refusals that may be over in a moment: the key stays hot, nothing is proposed for it.
+_PASSING = frozenset({RefusalReason.NOT_WORTH, RefusalReason.PARTITION_NOT_ABOVE})
+_REFUSED_TREATMENT = {RefusalReason.PER_KEY_ORDER: Treatment.REKEY}
+
+
+class HotLoad(NamedTuple):
+    """A hot key as measured now: its load in the view, where that lies, its share of the topic and bounds."""
+
+    load: float
+    current: Mapping[int, float]
+    share: float
+    lower: int
+    upper: int
+    #: Whether its load is above the floor from which something is done.
+    worth_acting: bool
+
+
+class Turn(NamedTuple):
+    """A route that changed, and what is told of it."""
+
+    told: tuple[EventType, ...]
+    route: Route
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When: the registry's epoch, the offset in the panes topic heard last, the worker's clock."""
+
+    registry_epoch: int
+    at: int
+    now_ms: int
+
+    @property
+    def epoch(self) -> Epoch:
+        return Epoch(self.registry_epoch, self.at)
+
+
+class Router:
+    """Turns the heat of one topic into routes in its book."""
+
+    def __init__(self, spec: TopicSpec, book: RouteBook, *, readable_ms: int) -> None:
+        self._spec = spec
+        self._book = book
+        self._readable_ms = readable_ms
+        self._partitioner = partitioner(spec.partitioner)
+
+    @property
+    def obeyed(self) -> bool:
+        """Whether this topic's plans are given to producers."""
+        return self._spec.mode is Mode.ACTIVE and self._spec.ordering is Ordering.NONE
+
+    def step(self, hot: Mapping[bytes, HotLoad], loads: Sequence[float], moment: Moment) -> tuple[Turn, ...]:
+        """Bring the routes in line with what is hot; ``loads`` is the measured load of every partition."""
+        turns = [self._retire(route, moment, "cooled") for route in self._book.live() if route.base_key not in hot]
+        turns += [
+            self._retire(route, moment, f"mode_{self._spec.mode}")
+            for route in self._book.live()
+            if self._spec.mode is Mode.OBSERVE or (route.state is RouteState.ACTIVE and not self.obeyed)
+        ]
+        if self._spec.mode is not Mode.OBSERVE:
+            for key in sorted(hot, key=lambda key: (-hot[key].load, key)):
+                turns += self._consider(key, hot, loads, moment)
+        self._book.forget_past(moment.now_ms)
+        return tuple(turns)
+
+    def _consider(
+        self, key: bytes, hot: Mapping[bytes, HotLoad], loads: Sequence[float], moment: Moment
+    ) -> tuple[Turn, ...]:
+        route = self._book.get(key)
+        standing = route if route is not None and route.state is not RouteState.RETIRED else None
+        if standing is None and not hot[key].worth_acting:
+            return ()
+        if standing is not None and moment.now_ms - standing.changed_ms < self._spec.policy.resize_s * 1000:
+            return ()
+        verdict = self._verdict(key, standing, hot, loads)
+        if verdict is None or (standing is not None and self._same(standing, verdict)):
+            return ()
+        return (self._put(key, hot[key], verdict, moment),)
+
+    def _verdict(
+        self, key: bytes, standing: Route | None, hot: Mapping[bytes, HotLoad], loads: Sequence[float]
+    ) -> Plan | Refusal | None:
+        """A plan, a lasting refusal, or None: nothing to change."""
+        refusal = forbidden(key, self._spec)
+        if refusal is not None:
+            return refusal
+        background, policy = self._background(key, hot, loads), self._spec.policy
+        if standing is not None and standing.suffixes and self._stands(standing, len(loads)):
+            resized = resize(
+                key,
+                standing.suffixes,
+                standing.partitions,
+                hot[key].load,
+                background,
+                partitioner=self._partitioner,
+                eps=policy.eps,
+                max_shards=policy.max_shards,
+                current=hot[key].current,
+            )
+            return resized or self._as_plan(standing)
+        verdict = plan_split(
+            key,
+            hot[key].load,
+            background,
+            partitioner=self._partitioner,
+            eps=policy.eps,
+            max_shards=policy.max_shards,
+            current=hot[key].current,
+        )
+        return None if isinstance(verdict, Refusal) and verdict.reason in _PASSING else verdict
+
+    def _background(self, key: bytes, hot: Mapping[bytes, HotLoad], loads: Sequence[float]) -> list[float]:
+        """The load of every partition without ``key``, the other hot keys being where their routes send them."""
+        rest = list(loads)
+        for other, measured in hot.items():
+            rest = without_load(rest, measured.current)
+            route = self._book.get(other)
+            if other == key:
+                continue
+            if route is not None and route.partitions and self._stands(route, len(loads)):
+                rest = with_load(rest, spread(measured.load, route.partitions))
+            else:
+                rest = with_load(rest, measured.current)
+        return rest
+
+    def _stands(self, route: Route, partitions: int) -> bool:
+        return route.partitioner == self._partitioner.name and stands(
+            route.base_key, route.suffixes, route.partitions, partitioner=self._partitioner, partition_count=partitions
+        )
+
+    def _as_plan(self, route: Route) -> Plan | None:
+        """A proposed route that may be given to producers now is planned as it stands."""
+        if not (self.obeyed and route.state is RouteState.PROPOSED):
+            return None
+        return Plan(
+            key=route.base_key,
+            suffixes=route.suffixes,
+            partitions=route.partitions,
+            partition_count=route.partition_count,
+            partitioner=route.partitioner,
+            imbalance_before=route.imbalance_before or 0.0,
+            imbalance_after=route.imbalance_after or 0.0,
+            reason=PlanReason.WITHIN_TOLERANCE,
+        )
+
+    def _same(self, standing: Route, verdict: Plan | Refusal) -> bool:
+        if isinstance(verdict, Refusal):
+            return not standing.suffixes and standing.reason == verdict.reason
+        waits = self.obeyed and standing.state is RouteState.PROPOSED
+        return standing.suffixes == verdict.suffixes and standing.partitions == verdict.partitions and not waits
+
+    def _put(self, key: bytes, hot: HotLoad, verdict: Plan | Refusal, moment: Moment) -> Turn:
+        before = self._book.get(key)
+        planned = verdict if isinstance(verdict, Plan) else None
+        active = planned is not None and self.obeyed
+        tenant = tenant_of(key, self._spec.layout)
+        route = Route(
+            topic=self._spec.name,
+            **names(key),
+            tenant=None if tenant is None else tenant.decode(errors="replace"),
+            treatment=Treatment.SPLIT if planned else _REFUSED_TREATMENT.get(RefusalReason(verdict.reason), Treatment.ISOLATE),
+            state=RouteState.ACTIVE if active else RouteState.PROPOSED,
+            epoch=moment.epoch,
+            suffixes=planned.suffixes if planned else (),
+            partitions=planned.partitions if planned else (),
+            partition_count=planned.partition_count if planned else 0,
+            partitioner=self._partitioner.name,
+            ordering=self._spec.ordering,
+            since_ms=before.since_ms if before is not None and before.state is not RouteState.RETIRED else moment.now_ms,
+            changed_ms=moment.now_ms,
+            share=hot.share,
+            lower=hot.lower,
+            upper=hot.upper,
+            reason=self._why(verdict, active=active),
+            imbalance_before=planned.imbalance_before if planned else None,
+            imbalance_after=planned.imbalance_after if planned else None,
+            earlier=() if before is None else earlier_of(before, moment.now_ms + self._readable_ms),
+        )
+        self._book.put(route)
+        new = before is None or before.state is RouteState.RETIRED
+        proposed = (EventType.PLAN_PROPOSED,) if new or not active else ()
+        return Turn((*proposed, *((EventType.PLAN_ACTIVATED,) if active else ())), route)
+
+    def _why(self, verdict: Plan | Refusal, *, active: bool) -> str:
+        """The reason code: of the plan, or why it is only proposed."""
+        if active or isinstance(verdict, Refusal):
+            return str(verdict.reason)
+        return f"mode_{self._spec.mode}" if self._spec.mode is not Mode.ACTIVE else f"ordering_{self._spec.ordering}"
+
+    def _retire(self, route: Route, moment: Moment, reason: str) -> Turn:
+        retired = msgspec.structs.replace(
+            route,
+            state=RouteState.RETIRED,
+            epoch=moment.epoch,
+            suffixes=(),
+            partitions=(),
+            changed_ms=moment.now_ms,
+            reason=reason,
+            earlier=earlier_of(route, moment.now_ms + self._readable_ms),
+        )
+        self._book.put(retired)
+        return Turn((EventType.PLAN_RETIRED,), retired)

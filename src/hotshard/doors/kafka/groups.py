@@ -1,0 +1,67 @@
+"""Where a consumer group begins: a new one at the end of its topics, committed before its first member joins."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.errors import CommitFailedError, IllegalGenerationError, RebalanceInProgressError, UnknownMemberIdError
+
+from hotshard.errors import MissingTopicError
+
+if TYPE_CHECKING:
+    from hotshard.doors.kafka.real_link import Link
+
+
+class Groups(Protocol):
+    """Looks after the offsets of a group from outside."""
+
+    async def begin_at_end(self, group: str, topic: str) -> bool:
+        """Commit the end of every partition of ``topic`` if ``group`` has no offset of it yet; True if it did.
+
+        A partition that has no offset after that appeared later. False also where another worker is
+        about to do the same or has members already: then it is its members that commit.
+
+        Raises:
+            UnavailableError, RefusedError, MissingTopicError: as every door to Kafka.
+
+        """
+        ...
+
+
+#: The group has members: they have their offsets, or commit them themselves.
+_HAS_MEMBERS = (CommitFailedError, IllegalGenerationError, RebalanceInProgressError, UnknownMemberIdError)
+
+
+class RealGroups:
+    """By a consumer that joins no group, so its commit is taken only while the group has no members."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+    async def begin_at_end(self, group: str, topic: str) -> bool:
+        consumer = AIOKafkaConsumer(group_id=group, enable_auto_commit=False, **self._link.kwargs())
+        async with self._link.connecting(f"look at the offsets of group {group}"):
+            await consumer.start()
+        try:
+            async with self._link.calling(f"look at the offsets of group {group}"):
+                partitions = [TopicPartition(topic, number) for number in await _numbers(consumer, topic)]
+                consumer.assign(partitions)
+                if any([await consumer.committed(partition) is not None for partition in partitions]):
+                    return False
+                ends = await consumer.end_offsets(partitions)
+                try:
+                    await consumer.commit(ends)
+                except _HAS_MEMBERS:
+                    return False
+                return True
+        finally:
+            await consumer.stop()
+
+
+async def _numbers(consumer: AIOKafkaConsumer, topic: str) -> list[int]:
+    await consumer._client._wait_on_metadata(topic)  # noqa: SLF001 -- no public call asks for one topic's metadata
+    numbers = consumer.partitions_for_topic(topic)
+    if not numbers:
+        raise MissingTopicError(f"topic {topic!r} does not exist; create it or correct its name")
+    return sorted(numbers)
