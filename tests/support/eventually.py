@@ -14,7 +14,9 @@ _T = TypeVar("_T")
 _LOOK_EVERY_S = 0.02
 
 
-async def eventually(condition: Callable[[], Awaitable[_T] | _T], *, within_s: float = 10.0, what: str = "") -> _T:
+async def eventually(
+    condition: Callable[[], Awaitable[_T]] | Callable[[], _T], *, within_s: float = 10.0, what: str = ""
+) -> _T:
     """Return the first true value of ``condition``, asked again and again; fail the test after ``within_s``."""
     until = time.monotonic() + within_s
     while True:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 from typing import TYPE_CHECKING
@@ -19,14 +20,29 @@ if TYPE_CHECKING:
 _NUMBERS = itertools.count()
 
 
+_kafka_missing = functools.cache(apache_missing)  # a fetch that failed is not tried again for every test
+
+
 def _redis_missing() -> str | None:
     return None if installed_redis() else "redis-server is not installed"
 
 
 @pytest.fixture(scope="session")
+def needs_kafka() -> None:
+    """Skip, or in CI fail, where no Apache Kafka can run."""
+    require(_kafka_missing())
+
+
+@pytest.fixture(scope="session")
+def needs_redis() -> None:
+    """Skip, or in CI fail, where no redis-server is installed."""
+    require(_redis_missing())
+
+
+@pytest.fixture(scope="session")
 def kafka() -> Iterator[ApacheKafka]:
     """A real Apache Kafka for the whole run; tests keep apart by topic and group names, and never stop it."""
-    require(apache_missing())
+    require(_kafka_missing())
     with ApacheKafka() as server:
         yield server
 
@@ -58,7 +74,7 @@ def redis_server() -> Iterator[RedisServer]:
 @pytest.fixture
 def own_kafka() -> Iterator[ApacheKafka]:
     """A running Apache Kafka of the test's own, to stop, kill and pause; about 4 s."""
-    require(apache_missing())
+    require(_kafka_missing())
     with ApacheKafka() as server:
         yield server
 

@@ -113,3 +113,5 @@ def _maven(folder: Path) -> None:
     if done.returncode != 0:
         words = [line for line in done.stdout.splitlines() if "ERROR" in line] or ["no reason given"]
         raise UnavailableError(f"Maven could not fetch Apache Kafka: {words[0]}")
+    if not (folder / "jars").is_dir():
+        raise UnavailableError("Maven could not fetch Apache Kafka: it left no jars")
