@@ -54,7 +54,7 @@ class Place:
     async def values(self, partition: int = 0) -> list[str]:
         return texts(await self.reader.read_all(self.topic, partition))
 
-    async def saw_something(self) -> bool:
+    async def has_something(self) -> bool:
         return bool(await self.values())
 
 
@@ -395,5 +395,5 @@ async def test_what_was_said_is_seen_by_a_follower_soon(place: Place) -> None:
     speaker = place.speaker()
     await speaker.take()
     await speaker.say([place.out("a")])
-    await eventually(place.values, what="the commit is visible")
+    await eventually(place.has_something, what="the commit is visible")
     await speaker.stop()

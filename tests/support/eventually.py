@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,9 +14,11 @@ _T = TypeVar("_T")
 _LOOK_EVERY_S = 0.02
 
 
-async def eventually(
-    condition: Callable[[], Awaitable[_T]] | Callable[[], _T], *, within_s: float = 10.0, what: str = ""
-) -> _T:
+@overload
+async def eventually(condition: Callable[[], Awaitable[_T]], *, within_s: float = ..., what: str = ...) -> _T: ...
+@overload
+async def eventually(condition: Callable[[], _T], *, within_s: float = ..., what: str = ...) -> _T: ...
+async def eventually(condition: Callable[[], Any], *, within_s: float = 10.0, what: str = "") -> Any:
     """Return the first true value of ``condition``, asked again and again; fail the test after ``within_s``."""
     until = time.monotonic() + within_s
     while True:

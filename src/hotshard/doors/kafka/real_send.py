@@ -86,11 +86,12 @@ class Sending:
         which rests on private names.
         """
         producer = self.producer
-        producer._message_accumulator.fail_all(KafkaError("dropped"))  # noqa: SLF001 -- see above
         for future in _inner_futures(producer):
             future.add_done_callback(_seen)
         sender = producer._sender.sender_task  # noqa: SLF001 -- see above
-        if sender is not None and not sender.done():
+        if sender is not None:
+            sender.add_done_callback(_seen)
+            sender.remove_done_callback(producer._sender._fail_all)  # noqa: SLF001 -- it cannot fail an idle producer
             sender.cancel()
             await asyncio.wait([sender], timeout=0.1)
         producer._closed = True  # noqa: SLF001 -- else its finalizer warns

@@ -1,0 +1,259 @@
+"""What the real Kafka door says and does when the cluster is not as it should be."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hotshard.demo.servers import ApacheKafka, apache_missing
+from hotshard.demo.servers.kafka import Login
+from hotshard.demo.servers.ports import free_port
+from hotshard.doors.kafka.connection import KafkaConnection
+from hotshard.doors.kafka.contract import Out, TopicWanted
+from hotshard.doors.kafka.real import AioKafka
+from hotshard.errors import HotshardError, RefusedError, SettingsError, UnavailableError
+from tests.support.eventually import eventually
+from tests.support.require import require
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+
+    from hotshard.doors.kafka.contract import Admin, Kafka, Publisher, Speaker
+
+pytestmark = pytest.mark.integration
+
+OUT = Out("t", b"v", b"k", 0)
+_UP_AGAIN_S = 30
+
+
+@pytest.fixture(autouse=True)
+def quiet_client(caplog: pytest.LogCaptureFixture) -> None:
+    """aiokafka shouts about an outage; the worker limits that in job/quiet.py."""
+    caplog.set_level(logging.CRITICAL, logger="aiokafka")
+
+
+@pytest.fixture(scope="module")
+def locked() -> Iterator[ApacheKafka]:
+    require(apache_missing())
+    with ApacheKafka(login=Login("ann", "right")) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def _shared() -> Iterator[ApacheKafka]:
+    require(apache_missing())
+    with ApacheKafka() as server:
+        yield server
+
+
+@pytest.fixture
+def shaky(_shared: ApacheKafka) -> Iterator[ApacheKafka]:
+    """A running Kafka to stop, kill and pause; it runs again for the next test."""
+    _shared.start()
+    yield _shared
+    _shared.resume()
+
+
+def reach(address: str, *, timeout_s: float = 6, **security: Any) -> AioKafka:  # noqa: ANN401 -- passed on
+    return AioKafka(KafkaConnection(bootstrap_servers=(address,), **security), timeout_s=timeout_s)
+
+
+async def everything(kafka: Kafka) -> dict[str, Callable[[], Awaitable[object]]]:
+    """One call of each part of the door."""
+    return {
+        "publisher": kafka.publisher().start,
+        "publish": lambda: kafka.publisher().publish([OUT]),
+        "take": kafka.speaker("id").take,
+        "take plain": kafka.speaker("id", transactional=False).take,
+        "read": lambda: kafka.reader().read_all("t", 0),
+        "follow": lambda: anext(kafka.reader().follow("t")),
+        "admin": lambda: kafka.admin().partitions("t"),
+    }
+
+
+async def test_a_wrong_address_is_one_clear_line_from_every_part_and_at_once() -> None:
+    kafka = reach(f"127.0.0.1:{free_port()}")
+    for name, call in (await everything(kafka)).items():
+        began = time.monotonic()
+        with pytest.raises(UnavailableError) as caught:
+            await call()
+        message = str(caught.value)
+        assert "does not answer (" in message, name
+        assert "check that it runs, its address" in message, name
+        assert "\n" not in message, name
+        assert time.monotonic() - began < 5, name
+
+
+async def test_a_name_that_is_no_host_is_one_clear_line() -> None:
+    with pytest.raises(UnavailableError, match=r"no-such-host\.invalid:9092 does not answer"):
+        await reach("no-such-host.invalid:9092").admin().partitions("t")
+
+
+@pytest.mark.parametrize("password", ["wrong", "right"])
+async def test_a_wrong_password_is_refused_with_what_to_do(locked: ApacheKafka, password: str) -> None:
+    security: dict[str, Any] = {
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl_username": "ann",
+        "sasl_password": password,
+    }
+    kafka = reach(locked.sasl_bootstrap, **security)
+    if password == "right":
+        admin = kafka.admin()
+        assert await admin.partitions("t") is None
+        await admin.stop()
+        return
+    for name, call in (await everything(kafka)).items():
+        with pytest.raises(RefusedError) as caught:
+            await call()
+        message = str(caught.value)
+        assert "refused the connection" in message, name
+        assert "check sasl_username (ann), sasl_password" in message, name
+        assert "wrong" not in message, name
+        assert "\n" not in message, name
+
+
+async def test_a_mechanism_that_the_broker_has_not_is_refused(locked: ApacheKafka) -> None:
+    security: dict[str, Any] = {"security_protocol": "SASL_PLAINTEXT", "sasl_username": "ann", "sasl_password": "right"}
+    with pytest.raises(RefusedError, match="sasl_mechanism"):
+        await reach(locked.sasl_bootstrap, sasl_mechanism="SCRAM-SHA-256", **security).admin().partitions("t")
+
+
+async def test_tls_to_a_broker_without_it_is_told(kafka: ApacheKafka) -> None:
+    with pytest.raises(HotshardError, match="security_protocol"):
+        await reach(kafka.bootstrap, security_protocol="SSL").admin().partitions("t")
+
+
+async def test_a_login_without_a_password_is_a_wrong_setting(kafka: ApacheKafka) -> None:
+    with pytest.raises(SettingsError, match="needs a user and a password"):
+        await reach(kafka.bootstrap, security_protocol="SASL_PLAINTEXT", sasl_username="ann").admin().partitions("t")
+
+
+async def test_an_impossible_replication_is_refused(kafka: ApacheKafka, fresh_topic_name: str) -> None:
+    admin = reach(kafka.bootstrap).admin()
+    with pytest.raises(RefusedError, match=r"refused creating topic .*replication"):
+        await admin.ensure(TopicWanted(name=fresh_topic_name, partitions=1, replication=3))
+    await admin.stop()
+
+
+async def test_a_setting_that_no_topic_has_is_refused(kafka: ApacheKafka, fresh_topic_name: str) -> None:
+    admin = reach(kafka.bootstrap).admin()
+    with pytest.raises(RefusedError, match=r"refused creating topic"):
+        await admin.ensure(TopicWanted(name=fresh_topic_name, partitions=1, config={"cleanup.policy": "wash"}))
+    await admin.stop()
+
+
+@dataclass
+class Parts:
+    """The parts of a door whose calls end within 3 s, and a topic of one partition."""
+
+    kafka: Kafka
+    topic: str
+    publisher: Publisher
+    speaker: Speaker
+    admin: Admin
+
+    async def publishes(self) -> bool:
+        return await works(self.publisher.publish([Out(self.topic, b"v", b"k", 0)]))
+
+    async def says(self) -> bool:
+        return await works(self.speaker.say([Out(self.topic, b"v", b"k", 0)]))
+
+    async def takes_and_says(self) -> bool:
+        return await works(self.speaker.take()) and await self.says()
+
+    async def looks(self) -> bool:
+        return await works(self.admin.partitions(self.topic))
+
+    async def reads(self) -> bool:
+        return await works(self.kafka.reader().read_all(self.topic, 0))
+
+    async def count(self) -> int:
+        return len(await self.kafka.reader().read_all(self.topic, 0))
+
+    async def close(self) -> None:
+        for part in (self.publisher, self.speaker, self.admin):
+            await part.stop()
+
+
+@pytest.fixture
+async def parts(shaky: ApacheKafka, fresh_topic_name: str) -> AsyncIterator[Parts]:
+    kafka = reach(shaky.bootstrap, timeout_s=3)
+    found = Parts(kafka, fresh_topic_name, kafka.publisher(), kafka.speaker(fresh_topic_name), kafka.admin())
+    admin = reach(shaky.bootstrap, timeout_s=20).admin()
+    await admin.ensure(TopicWanted(name=fresh_topic_name, partitions=1))
+    await admin.stop()
+    await eventually(found.takes_and_says, within_s=_UP_AGAIN_S)
+    assert await found.publishes()
+    yield found
+    await found.close()
+
+
+async def works(call: Awaitable[object]) -> bool:
+    try:
+        await call
+    except UnavailableError:
+        return False
+    return True
+
+
+async def test_all_parts_go_on_by_themselves_after_kafka_was_stopped_and_started(
+    shaky: ApacheKafka, parts: Parts
+) -> None:
+    following = parts.kafka.reader().follow(parts.topic)
+    seen = len(await anext(following))
+    shaky.stop()
+    assert not await parts.publishes()
+    assert not await parts.says()
+    assert not await parts.looks()
+    shaky.start()
+    for part_works in (parts.publishes, parts.takes_and_says, parts.looks):
+        await eventually(part_works, within_s=_UP_AGAIN_S)
+    async with asyncio.timeout(_UP_AGAIN_S):
+        while seen < 4:
+            seen += len(await anext(following))
+    await following.aclose()
+    assert await parts.count() == seen
+
+
+async def test_a_kafka_that_hangs_ends_every_call_in_time_and_nothing_dropped_comes_late(
+    shaky: ApacheKafka, parts: Parts
+) -> None:
+    shaky.pause()
+    for part_works in (parts.publishes, parts.says, parts.reads):
+        began = time.monotonic()
+        assert not await part_works()
+        assert time.monotonic() - began < 9
+    assert not await parts.says()
+    shaky.resume()
+    await eventually(parts.publishes, within_s=_UP_AGAIN_S)
+    await eventually(parts.takes_and_says, within_s=_UP_AGAIN_S)
+    before = await parts.count()
+    assert 4 <= before <= 6  # the two that were under way may or may not stand
+    await parts.close()
+    assert await parts.count() == before
+
+
+async def test_ending_while_kafka_is_away_does_not_hang(shaky: ApacheKafka, parts: Parts) -> None:
+    shaky.kill()
+    began = time.monotonic()
+    await parts.close()
+    assert time.monotonic() - began < 5
+
+
+async def test_a_cancelled_call_leaves_a_speaker_that_must_be_taken_again(shaky: ApacheKafka, parts: Parts) -> None:
+    shaky.pause()
+    saying = asyncio.create_task(parts.says())
+    done, _ = await asyncio.wait([saying], timeout=0.2)
+    assert not done
+    saying.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await saying
+    shaky.resume()
+    with pytest.raises(UnavailableError, match="taken again"):
+        await parts.speaker.say([Out(parts.topic, b"v")])
+    await eventually(parts.takes_and_says, within_s=_UP_AGAIN_S)
