@@ -21,7 +21,7 @@ KAFKA_VERSION = "4.1.1"
 _JAVA_NEEDED = 17
 _FETCH_WITHIN_S = 600
 
-_POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
+_POM = """<project>
   <modelVersion>4.0.0</modelVersion>
   <groupId>hotshard</groupId><artifactId>kafka-jars</artifactId><version>1</version><packaging>pom</packaging>
   <dependencies><dependency>
