@@ -1,0 +1,247 @@
+"""The registry in a real Redis: the detector's door, and a reader for tasks and one for threads."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+
+from redis import exceptions as foreign
+
+from hotshard.doors.redis import asking, entries, scripts
+from hotshard.doors.redis.commands import COMMANDS_LENGTH, FIELD, Command, read_command, write_command
+from hotshard.doors.redis.layout import DEFAULT_NAMESPACE, LOG_ENTRY_BYTES, LOG_LENGTH, SCHEMA, Layout
+from hotshard.doors.redis.link import Link, wait_ms
+from hotshard.errors import HotshardError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Collection, Mapping
+
+    import redis
+    import redis.asyncio
+
+    from hotshard.core.wire.route import HotEntry, TopicState
+    from hotshard.doors.redis.contract import RawChange, RawHash, RawSnapshot
+
+_Answer = TypeVar("_Answer")
+
+#: A snapshot of all topics is taken again when topics appeared meanwhile, this often at most.
+_ATTEMPTS: Final = 3
+
+
+def _sha(script: str) -> str:
+    return hashlib.sha1(script.encode(), usedforsecurity=False).hexdigest()  # the name Redis gives a script
+
+
+_SHAS: Final = {script: _sha(script) for script in (scripts.PUBLISH, scripts.BEAT)}
+
+
+class _Asynchronous:
+    """One client, made when needed; errors come out as hotshard's own."""
+
+    def __init__(self, url: str, namespace: str, options: Mapping[str, Any] | None) -> None:
+        self._layout = Layout(namespace)
+        self._link = Link(url, options)
+        self._client: redis.asyncio.Redis | None = None
+
+    async def _ask(self, work: Callable[[redis.asyncio.Redis], Awaitable[_Answer]]) -> _Answer:
+        try:
+            try:
+                return await work(self._connected())
+            except foreign.MovedError as moved:
+                await self._drop()
+                self._link.moved(moved)
+                return await work(self._connected())
+        except HotshardError:
+            raise
+        except Exception as error:  # redis-py also raises TypeError and AttributeError on a reset connection (4287)
+            await self._drop()
+            self._link.home()
+            raise self._link.explain(error) from error
+
+    async def _command(self, *parts: Any) -> Any:  # noqa: ANN401 - as redis-py takes and gives it
+        async def work(client: redis.asyncio.Redis) -> Any:  # noqa: ANN401
+            return await client.execute_command(*parts)  # type: ignore[no-untyped-call]  # redis-py leaves it so
+
+        return await self._ask(work)
+
+    def _connected(self) -> redis.asyncio.Redis:
+        if self._client is None:
+            self._client = self._link.asynchronous()
+        return self._client
+
+    async def _drop(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            with contextlib.suppress(Exception):  # a connection that cannot even be closed is gone as well
+                await client.aclose()
+
+
+class RedisRegistry(_Asynchronous):
+    """:class:`~hotshard.doors.redis.contract.RegistryDoor` and ``CommandDoor`` on a real Redis, 6.2 or later.
+
+    Makes no connection before the first call. ``options`` are passed through to redis-py.
+
+    Raises:
+        SettingsError: the address or the namespace is wrong.
+
+    """
+
+    def __init__(
+        self, url: str, *, namespace: str = DEFAULT_NAMESPACE, options: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__(url, namespace, options)
+
+    async def publish(self, state: TopicState) -> bool:
+        routes = [part for route in state.routes for part in (entries.route_field(route), entries.write(route))]
+        hot = [part for entry in state.hot for part in (entries.hot_field(entry), entries.write(entry))]
+        head = (SCHEMA, state.topic, state.epoch, state.version, LOG_LENGTH, LOG_ENTRY_BYTES, len(state.routes))
+        keys = (*self._state_keys(state.topic), self._layout.log)
+        return await self._run(scripts.PUBLISH, keys, (*head, *routes, *hot))
+
+    async def beat(self, topic: str, epoch: int, version: int) -> bool:
+        return await self._run(scripts.BEAT, self._state_keys(topic), (topic, epoch, version))
+
+    async def commands(self, after: str, limit: int = 100) -> tuple[Command, ...]:
+        answer = await self._command("XREAD", "COUNT", limit, "STREAMS", self._layout.commands, after)
+        return tuple(read_command(*change) for change in asking.changes_of(answer))
+
+    async def command(self, command: Command) -> str:
+        trim = ("MAXLEN", "~", COMMANDS_LENGTH)
+        place = await self._command("XADD", self._layout.commands, *trim, "*", FIELD, write_command(command))
+        return cast("bytes", place).decode()
+
+    async def hot(self, topic: str) -> tuple[HotEntry, ...]:
+        return entries.readable_hot(topic, await self._command("HGETALL", self._layout.hot(topic)))
+
+    async def close(self) -> None:
+        await self._drop()
+
+    def _state_keys(self, topic: str) -> tuple[str, str, str]:
+        return self._layout.meta, self._layout.routes(topic), self._layout.hot(topic)
+
+    async def _run(self, script: str, keys: tuple[str, ...], args: tuple[Any, ...]) -> bool:
+        async def work(client: redis.asyncio.Redis) -> bool:
+            try:
+                return bool(await client.evalsha(_SHAS[script], len(keys), *keys, *args))
+            except foreign.NoScriptError:
+                return bool(await client.eval(script, len(keys), *keys, *args))
+
+        return await self._ask(work)
+
+
+class RedisReader(_Asynchronous):
+    """:class:`~hotshard.doors.redis.contract.RegistryReader` on a real Redis."""
+
+    async def snapshot(self, topics: Collection[str] | None) -> RawSnapshot:
+        known = topics if topics is not None else entries.topics_of(await self.meta(None) or {})
+        snapshot = await self._snapshot(sorted(known))
+        for _ in range(_ATTEMPTS):
+            found = entries.topics_of(snapshot.meta or {})
+            if topics is not None or found <= snapshot.routes.keys():
+                break
+            snapshot = await self._snapshot(sorted(found))
+        return snapshot
+
+    async def changes(self, after: bytes, wait_s: float) -> list[RawChange]:
+        async def work(client: redis.asyncio.Redis) -> Any:  # noqa: ANN401 - as redis-py gives it
+            log, count = self._layout.log, asking.CHANGES_AT_ONCE
+            return await client.xread({log: after}, count=count, block=wait_ms(client, wait_s))
+
+        return asking.changes_of(await self._ask(work))
+
+    async def meta(self, topics: Collection[str] | None) -> RawHash:
+        async def work(client: redis.asyncio.Redis) -> RawHash:
+            async with client.pipeline(transaction=False) as pipe:
+                pipe.execute_command(*asking.meta_command(self._layout, topics))
+                return asking.meta_of(topics, await pipe.execute(raise_on_error=False))
+
+        return await self._ask(work)
+
+    async def reset(self) -> None:
+        await self._drop()
+
+    async def _snapshot(self, topics: list[str]) -> RawSnapshot:
+        async def work(client: redis.asyncio.Redis) -> RawSnapshot:
+            async with client.pipeline(transaction=True) as pipe:
+                for command in asking.snapshot_commands(self._layout, topics):
+                    pipe.execute_command(*command)
+                return asking.snapshot_of(topics, await pipe.execute(raise_on_error=False))
+
+        return await self._ask(work)
+
+
+class RedisBlockingReader:
+    """:class:`~hotshard.doors.redis.contract.BlockingReader` on a real Redis."""
+
+    def __init__(self, url: str, namespace: str, options: Mapping[str, Any] | None) -> None:
+        self._layout = Layout(namespace)
+        self._link = Link(url, options)
+        self._client: redis.Redis | None = None
+
+    def snapshot(self, topics: Collection[str] | None) -> RawSnapshot:
+        known = topics if topics is not None else entries.topics_of(self.meta(None) or {})
+        snapshot = self._snapshot(sorted(known))
+        for _ in range(_ATTEMPTS):
+            found = entries.topics_of(snapshot.meta or {})
+            if topics is not None or found <= snapshot.routes.keys():
+                break
+            snapshot = self._snapshot(sorted(found))
+        return snapshot
+
+    def changes(self, after: bytes, wait_s: float) -> list[RawChange]:
+        def work(client: redis.Redis) -> Any:  # noqa: ANN401 - as redis-py gives it
+            log, count = self._layout.log, asking.CHANGES_AT_ONCE
+            return client.xread({log: after}, count=count, block=wait_ms(client, wait_s))
+
+        return asking.changes_of(self._ask(work))
+
+    def meta(self, topics: Collection[str] | None) -> RawHash:
+        def work(client: redis.Redis) -> RawHash:
+            with client.pipeline(transaction=False) as pipe:
+                command = asking.meta_command(self._layout, topics)
+                pipe.execute_command(*command)  # type: ignore[no-untyped-call]  # redis-py leaves it so
+                return asking.meta_of(topics, pipe.execute(raise_on_error=False))
+
+        return self._ask(work)
+
+    def reset(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            with contextlib.suppress(Exception):  # a connection that cannot even be closed is gone as well
+                client.close()
+
+    def interrupt(self) -> None:
+        client = self._client
+        if client is not None:
+            with contextlib.suppress(Exception):  # the thread that uses it may be closing it
+                client.connection_pool.disconnect(inuse_connections=True)
+
+    def _snapshot(self, topics: list[str]) -> RawSnapshot:
+        def work(client: redis.Redis) -> RawSnapshot:
+            with client.pipeline(transaction=True) as pipe:
+                for command in asking.snapshot_commands(self._layout, topics):
+                    pipe.execute_command(*command)  # type: ignore[no-untyped-call]  # redis-py leaves it so
+                return asking.snapshot_of(topics, pipe.execute(raise_on_error=False))
+
+        return self._ask(work)
+
+    def _ask(self, work: Callable[[redis.Redis], _Answer]) -> _Answer:
+        try:
+            try:
+                return work(self._connected())
+            except foreign.MovedError as moved:
+                self.reset()
+                self._link.moved(moved)
+                return work(self._connected())
+        except HotshardError:
+            raise
+        except Exception as error:  # redis-py also raises TypeError and AttributeError on a reset connection (4287)
+            self.reset()
+            self._link.home()
+            raise self._link.explain(error) from error
+
+    def _connected(self) -> redis.Redis:
+        if self._client is None:
+            self._client = self._link.blocking()
+        return self._client

@@ -1,0 +1,111 @@
+"""The Lua scripts by which the detector writes. Every key they touch is in KEYS, and all are in one slot."""
+
+from __future__ import annotations
+
+from typing import Final
+
+#: What both scripts need: whole numbers as the registry writes them (anything else counts as absent), and time.
+_COMMON: Final = """
+local function whole(text)
+  if text and #text <= 15 and string.match(text, '^%d+$') then return tonumber(text) end
+  return -1
+end
+local function now_ms()
+  local time = redis.call('TIME')
+  return string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
+end
+local function kind(key) return redis.call('TYPE', key).ok end
+"""
+
+#: KEYS: meta, routes, hot, log.
+#: ARGV: schema, topic, epoch, version, log length, largest log entry, number of routes, then field and value of
+#: every route, then of every hot entry.
+#: Answers 1, or 0 when an equal or higher state stands.
+PUBLISH: Final = (
+    _COMMON
+    + """
+local meta, routes, hot, log = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local topic, epoch, version = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local first, last_route = 8, 7 + 2 * tonumber(ARGV[7])
+
+local function own(key, wanted)
+  local found = kind(key)
+  if found ~= 'none' and found ~= wanted then redis.call('DEL', key) end
+end
+own(meta, 'hash') own(routes, 'hash') own(hot, 'hash') own(log, 'stream')
+
+local held_epoch = whole(redis.call('HGET', meta, 'epoch:' .. topic))
+local held_version = whole(redis.call('HGET', meta, 'version:' .. topic))
+if held_epoch > epoch or (held_epoch == epoch and held_version >= version) then return 0 end
+
+local function replace(key, from, to, entry)
+  local old, flat = {}, redis.call('HGETALL', key)
+  for i = 1, #flat, 2 do old[flat[i]] = flat[i + 1] end
+  for i = from, to, 2 do
+    local field, value = ARGV[i], ARGV[i + 1]
+    if old[field] ~= value then
+      redis.call('HSET', key, field, value)
+      entry[#entry + 1] = 'set:' .. field
+      entry[#entry + 1] = value
+    end
+    old[field] = nil
+  end
+  for field in pairs(old) do
+    redis.call('HDEL', key, field)
+    entry[#entry + 1] = 'del:' .. field
+    entry[#entry + 1] = ''
+  end
+end
+
+local changes, heat = {}, {}
+replace(routes, first, last_route, changes)
+replace(hot, last_route + 1, #ARGV, heat)
+
+local now = now_ms()
+redis.call('HSET', meta, 'schema', ARGV[1], 'epoch:' .. topic, ARGV[3], 'version:' .. topic, ARGV[4],
+  'time:' .. topic, now, 'routes:' .. topic, redis.call('HLEN', routes), 'hot:' .. topic, redis.call('HLEN', hot))
+
+local previous = '-1'
+if held_epoch == epoch and held_version >= 0 then previous = string.format('%.0f', held_version) end
+local entry = {'XADD', log, 'MAXLEN', '~', ARGV[5], '*', 'topic', topic, 'epoch', ARGV[3], 'version', ARGV[4],
+  'previous', previous, 'at', now}
+if #heat > 0 then entry[#entry + 1] = 'hot' entry[#entry + 1] = '1' end
+local size = 0
+for i = 1, #changes do size = size + #changes[i] end
+if size > tonumber(ARGV[6]) or #changes > 1000 then
+  entry[#entry + 1] = 'reread' entry[#entry + 1] = '1'
+else
+  for i = 1, #changes do entry[#entry + 1] = changes[i] end
+end
+local added = redis.pcall(unpack(entry))
+if type(added) == 'table' and added.err then
+  redis.call('DEL', log)
+  redis.call(unpack(entry))
+end
+return 1
+"""
+)
+
+#: KEYS: meta, routes, hot. ARGV: topic, epoch, version.
+#: Answers 1, or 0 when Redis does not hold just this state. Where it says that it does but its hashes were lost or
+#: damaged, the mark is taken away, so that the same state can be published again.
+BEAT: Final = (
+    _COMMON
+    + """
+local meta, topic = KEYS[1], ARGV[1]
+if kind(meta) ~= 'hash' then return 0 end
+if redis.call('HGET', meta, 'epoch:' .. topic) ~= ARGV[2]
+  or redis.call('HGET', meta, 'version:' .. topic) ~= ARGV[3] then return 0 end
+local function whole_hash(key, field)
+  local found = kind(key)
+  if found ~= 'hash' and found ~= 'none' then return false end
+  return redis.call('HLEN', key) == whole(redis.call('HGET', meta, field))
+end
+if not (whole_hash(KEYS[2], 'routes:' .. topic) and whole_hash(KEYS[3], 'hot:' .. topic)) then
+  redis.call('HDEL', meta, 'epoch:' .. topic, 'version:' .. topic)
+  return 0
+end
+redis.call('HSET', meta, 'time:' .. topic, now_ms())
+return 1
+"""
+)
