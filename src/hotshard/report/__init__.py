@@ -1,1 +1,1 @@
-"""What a person reads: terminal, bars, text."""
+"""What a person reads: bars, numbers and names for the terminal."""

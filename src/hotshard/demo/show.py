@@ -1,0 +1,112 @@
+"""Where the demo is shown: live in a terminal, or as plain lines."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Final, Protocol, Self
+
+from rich.console import Console
+from rich.live import Live
+
+from hotshard.demo.drawing import draw
+from hotshard.demo.scene import detected, measured, plan, small
+from hotshard.report.numbers import percent
+
+if TYPE_CHECKING:
+    from typing import TextIO
+
+    from hotshard.demo.scene import Scene
+
+#: A line this often where nothing is drawn.
+LINE_EVERY_S: Final = 2.0
+
+
+class Show(Protocol):
+    """Shows one demo; used with ``with``."""
+
+    def say(self, line: str) -> None:
+        """Say what happens now."""
+        ...
+
+    def draw(self, scene: Scene) -> None:
+        """Show this moment; called a few times a second."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+class LiveShow:
+    """Draws in place; what is said stands above."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._plain = console.options.ascii_only
+        self._live = Live(console=console, auto_refresh=False, vertical_overflow="crop")
+
+    def say(self, line: str) -> None:
+        self._console.print(line, style="dim", highlight=False, markup=False)
+
+    def draw(self, scene: Scene) -> None:
+        self._live.update(draw(scene, self._console.width, plain=self._plain), refresh=True)
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+
+
+class LineShow:
+    """Writes a line when something happens, and one every two seconds."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._said: set[str] = set()
+        self._next_s = 0.0
+
+    def say(self, line: str) -> None:
+        print(line, file=self._stream, flush=True)
+
+    def draw(self, scene: Scene) -> None:
+        for line in self._news(scene):
+            if line not in self._said:
+                self._said.add(line)
+                self.say(f"{scene.elapsed_s:5.1f} s  {line}")
+        if scene.elapsed_s >= self._next_s:
+            self._next_s = scene.elapsed_s + LINE_EVERY_S
+            self.say(f"{scene.elapsed_s:5.1f} s    {_spread(scene)}; {small(scene)}")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Leave nothing open."""
+
+    @staticmethod
+    def _news(scene: Scene) -> list[str]:
+        news = [scene.act.value]
+        if scene.hot is not None and scene.detect_s is not None:
+            news.append(f"detected: {detected(scene)}")
+        if plan(scene) != "none":
+            news.append(f"plan: {plan(scene)}")
+        halves = (("before", scene.before), ("after", scene.after))
+        return news + [f"{name}: {measured(half)}" for name, half in halves if half is not None]
+
+
+def choose_show(*, json: bool) -> Show:
+    """Live where a person looks on; with ``json`` all of it goes to standard error."""
+    stream = sys.stderr if json else sys.stdout
+    if stream.isatty():
+        return LiveShow(Console(file=stream))
+    return LineShow(sys.stderr)
+
+
+def _spread(scene: Scene) -> str:
+    total = sum(load.all for load in scene.loads)
+    if not total:
+        return "no load yet"
+    fullest = max(range(len(scene.loads)), key=lambda partition: scene.loads[partition].all)
+    return f"partition {fullest} has {percent(scene.loads[fullest].all / total)} of the load"

@@ -1,0 +1,23 @@
+"""Numbers as a person reads them."""
+
+from __future__ import annotations
+
+
+def count(value: float) -> str:
+    """Return a whole number with commas: ``12,345``."""
+    return f"{round(value):,}"
+
+
+def percent(share: float) -> str:
+    """Return a share of 0 to 1 in percent: ``0.4 %``, ``35 %``."""
+    return f"{share * 100:.1f} %" if share < 0.0995 else f"{share * 100:.0f} %"
+
+
+def duration(ms: float) -> str:
+    """Return a time given in milliseconds in the unit that suits it: ``8 ms``, ``3.4 s``, ``2 min 5 s``."""
+    if ms < 999.5:
+        return f"{ms:.0f} ms"
+    if ms < 99_950:
+        return f"{ms / 1000:.1f} s"
+    minutes, seconds = divmod(round(ms / 1000), 60)
+    return f"{minutes} min {seconds} s"
