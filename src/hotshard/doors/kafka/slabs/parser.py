@@ -1,0 +1,233 @@
+"""A fetched run of record batches as slabs: one loop that appends to columns, no object kept per record.
+
+Pure: bytes in, slabs out. Which batches count (aborted transactions, control batches, records below the position)
+follows aiokafka's ``PartitionRecords``, with two differences, both on purpose: the position never goes back when a
+response begins with a batch wholly below it, and where a batch cannot be read nothing is raised before all that
+could be read has been handed out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import dropwhile, islice
+from typing import TYPE_CHECKING, Protocol
+
+from hotshard.core.slab import Slab
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+#: Records in one slab at most.
+SLAB_RECORDS = 20_000
+
+
+class Record(Protocol):
+    """What is read of a record of aiokafka's parser."""
+
+    @property
+    def offset(self) -> int: ...
+    @property
+    def key(self) -> bytes | None: ...
+    @property
+    def value(self) -> bytes | None: ...
+    @property
+    def timestamp(self) -> int | None: ...
+
+
+class Batch(Protocol):
+    """What is read of a batch of aiokafka's parser. ``producer_id`` is None for formats v0 and v1."""
+
+    @property
+    def producer_id(self) -> int | None: ...
+    @property
+    def base_offset(self) -> int: ...
+    @property
+    def next_offset(self) -> int: ...
+    @property
+    def is_transactional(self) -> bool: ...
+    @property
+    def is_control_batch(self) -> bool: ...
+    def validate_crc(self) -> bool: ...
+    def __iter__(self) -> Iterator[Record]: ...
+
+
+class Batches(Protocol):
+    """aiokafka's ``MemoryRecords``."""
+
+    def has_next(self) -> bool: ...
+    def next_batch(self) -> Batch: ...
+
+
+@dataclass(slots=True)
+class Columns:
+    """Records as columns; ``skipped`` are those that could not be read."""
+
+    keys: list[bytes | None] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    timestamps: list[int] = field(default_factory=list)
+    skipped: int = 0
+
+    def cut(self, length: int) -> None:
+        """Keep the first ``length`` records."""
+        del self.keys[length:]
+        del self.sizes[length:]
+        del self.timestamps[length:]
+
+
+class Rescue(Protocol):
+    """Reads what can be read of the batch that ``next_batch`` gave last, or skips it.
+
+    Appends the records from ``position`` on to ``into``; returns the offset after the batch, above ``position``.
+    """
+
+    def __call__(self, position: int, into: Columns, reason: Exception) -> int: ...
+
+
+@dataclass(slots=True)
+class Reading:
+    """A fetched run and where reading stands in it."""
+
+    topic: str
+    partition: int
+    batches: Batches
+    #: Offset of the next record wanted; moves on while slabs are taken.
+    position: int
+    check_crcs: bool = True
+    read_committed: bool = False
+    #: Aborted transactions as (producer id, first offset), by first offset. Consumed.
+    aborted: list[tuple[int, int]] = field(default_factory=list)
+    rescue: Rescue | None = None
+    _aborting: set[int] = field(default_factory=set)
+
+    def passes_over(self, batch: Batch) -> bool:
+        """Whether no record of the batch is to be counted: control records, and aborted ones when reading committed."""
+        if self.read_committed and batch.producer_id is not None:
+            base = batch.base_offset
+            while self.aborted and self.aborted[0][1] <= base:
+                self._aborting.add(self.aborted.pop(0)[0])
+            if batch.is_control_batch:
+                # an aborted transaction ends with its own marker, so whatever marker comes next of its producer is it
+                self._aborting.discard(batch.producer_id)
+            elif batch.is_transactional and batch.producer_id in self._aborting:
+                return True
+        return batch.is_control_batch
+
+
+class DamageError(Exception):
+    """The batch at ``position`` cannot be read."""
+
+    def __init__(self, position: int, reason: Exception) -> None:
+        super().__init__(f"{type(reason).__name__}: {reason}")
+        self.position = position
+
+
+class CrcError(ValueError):
+    """The checksum of a batch is wrong."""
+
+
+def slabs(reading: Reading, limit: int = SLAB_RECORDS) -> Iterator[Slab]:
+    """Yield slabs of about ``limit`` records at most that tile ``[position, end of the run)``.
+
+    ``generation`` and ``high_watermark`` are for the caller to set. Where the run holds no records (control batches,
+    aborted ones, holes) the last slab carries the position past them, without records. Raises DamageError after the
+    slabs of everything before a batch that cannot be read, when there is no ``rescue``.
+    """
+    slab = _Open(reading)
+    while reading.batches.has_next():
+        try:
+            yield from _read_batch(reading, slab, limit)
+        except Exception as reason:
+            slab.drop_half_read()
+            if reading.rescue is None:
+                if slab.anything:
+                    yield slab.close()
+                raise DamageError(reading.position, reason) from reason
+            reading.position = reading.rescue(reading.position, slab.columns, reason)
+        slab.whole_batches()
+    if slab.anything:
+        yield slab.close()
+
+
+def _read_batch(reading: Reading, slab: _Open, limit: int) -> Iterator[Slab]:
+    """Take the next batch into ``slab``; yield it whenever it is full."""
+    batch = reading.batches.next_batch()
+    if reading.check_crcs and not batch.validate_crc():
+        raise CrcError("the checksum is wrong")
+    if not reading.passes_over(batch):
+        records, legacy = iter(batch), batch.producer_id is None
+        if legacy or batch.base_offset < reading.position:
+            position = reading.position
+            records = dropwhile(lambda record: record.offset < position, records)
+        append = _append_legacy if legacy else _append
+        while True:
+            end = append(islice(records, limit - len(slab.columns.keys)), slab.columns)
+            if len(slab.columns.keys) < limit:
+                break
+            reading.position = max(reading.position, end)
+            yield slab.close()
+    reading.position = max(reading.position, batch.next_offset)
+
+
+def _append(records: Iterable[Record], into: Columns) -> int:
+    """Append all; return the offset after the last, -1 when there was none. The hot loop: keep it flat."""
+    add_key, add_size, add_timestamp = into.keys.append, into.sizes.append, into.timestamps.append
+    record: Record | None = None
+    for record in records:
+        key, value = record.key, record.value
+        add_key(key)
+        add_timestamp(record.timestamp)  # type: ignore[arg-type]  # format v2 always has one
+        if key is None:
+            add_size(0 if value is None else len(value))
+        elif value is None:
+            add_size(len(key))
+        else:
+            add_size(len(key) + len(value))
+    return -1 if record is None else record.offset + 1
+
+
+def _append_legacy(records: Iterable[Record], into: Columns) -> int:
+    """Do the same for formats v0 and v1, where a record may have no time."""
+    before = len(into.timestamps)
+    end = _append(records, into)
+    seen: list[int | None] = [*into.timestamps[before:]]
+    into.timestamps[before:] = [-1 if at is None else at for at in seen]
+    return end
+
+
+class _Open:
+    """The slab being filled; it begins where the one before was closed."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._start = reading.position
+        self._whole = 0
+        self.columns = Columns()
+
+    @property
+    def anything(self) -> bool:
+        return self._reading.position > self._start
+
+    def whole_batches(self) -> None:
+        """Remember that all records up to here belong to batches read to their ends."""
+        self._whole = len(self.columns.keys)
+
+    def drop_half_read(self) -> None:
+        self.columns.cut(self._whole)
+
+    def close(self) -> Slab:
+        """Return it, up to the reading's position; a new one is open then."""
+        at, columns = self._reading, self.columns
+        slab = Slab(
+            at.topic,
+            at.partition,
+            self._start,
+            at.position,
+            generation=-1,
+            high_watermark=-1,
+            keys=columns.keys,
+            sizes=columns.sizes,
+            timestamps=columns.timestamps,
+            skipped=columns.skipped,
+        )
+        self._start, self._whole, self.columns = at.position, 0, Columns()
+        return slab
