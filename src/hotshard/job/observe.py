@@ -31,8 +31,6 @@ MAX_WAITING: Final = 2
 LOOK_S: Final = 0.025
 EARLY_S: Final = 0.1
 PROGRESS_S: Final = 1.0
-#: How long a partition that was sought back may show slabs from before, before it is sought again.
-ALIGN_S: Final = 5.0
 #: Panes due within this time are cut along with those that are due.
 ALONG_MS: Final = 200
 
@@ -42,7 +40,7 @@ class MirrorConsumer(Protocol):
 
     async def commit_once(self, offsets: Mapping[Place, int], generation: int) -> bool: ...
 
-    async def committed(self, places: Collection[Place]) -> Mapping[Place, int | None]: ...
+    async def committed(self, places: Collection[Place]) -> Mapping[Place, int]: ...
 
     async def earliest(self, places: Collection[Place]) -> Mapping[Place, int]: ...
 
@@ -93,7 +91,6 @@ class Observer:
         self._says = says
         self._panes: dict[Place, PartitionPanes] = {}
         self._generation = -1
-        self._aligning: dict[Place, float] = {}
         self._misaligned: set[Place] = set()
         self._doubted: set[Place] = set()
         self._watermarks: dict[Place, int] = {}
@@ -133,19 +130,20 @@ class Observer:
 
     # -- what the agent says ---------------------------------------------------------------------
 
-    async def take(self, slab: Slab) -> None:
-        """Count a slab. Waits while the partition's panes cannot be published."""
+    async def take(self, slab: Slab, is_current: Callable[[], bool]) -> None:
+        """Count a slab. Waits while the partition's panes cannot be published.
+
+        ``is_current`` tells whether neither a rebalance nor a seek came since the slab was fetched.
+        """
         place = Place(slab.topic, slab.partition)
         panes = await self._room_for(place)
-        if panes is None or slab.generation != self._generation or place in self._misaligned:
+        if panes is None or slab.generation != self._generation or place in self._misaligned or not is_current():
             self.stale_slabs += 1
-            return
-        if slab.start != panes.position:
-            self._misplaced(place, slab, panes.position)
-            return
-        self._aligning.pop(place, None)
-        panes.add(slab, self._clock.now_ms(), self._routed.aliases(self._sources[slab.topic].spec.name))
-        self.records += len(slab)
+        elif slab.start != panes.position:
+            self._misplaced(place, slab)
+        else:
+            panes.add(slab, self._clock.now_ms(), self._routed.aliases(self._sources[slab.topic].spec.name))
+            self.records += len(slab)
 
     async def _room_for(self, place: Place) -> PartitionPanes | None:
         panes = self._panes.get(place)
@@ -155,14 +153,11 @@ class Observer:
             await self._room.wait_for(lambda: (p := self._panes.get(place)) is None or p.waiting < MAX_WAITING)
         return self._panes.get(place)
 
-    def _misplaced(self, place: Place, slab: Slab, position: int) -> None:
-        """A slab that does not follow on: left over from before a seek, or records or the topic were deleted."""
+    def _misplaced(self, place: Place, slab: Slab) -> None:
+        """A slab that does not follow on: records were deleted before they were read, or the topic was made again."""
         self.stale_slabs += 1
-        since_s = self._aligning.get(place)
-        made_again = slab.high_watermark < position
-        if made_again or since_s is None or self._clock.monotonic_s() - since_s > ALIGN_S:
-            self._watermarks[place] = slab.high_watermark
-            self._misaligned.add(place)
+        self._watermarks[place] = slab.high_watermark
+        self._misaligned.add(place)
 
     # -- what is done all the while --------------------------------------------------------------
 
@@ -313,11 +308,9 @@ class Observer:
             pane_ms=self._times.pane_ms,
             partition_of=source.partition_of,
         )
-        self._aligning[place] = self._clock.monotonic_s()
 
     def _drop_all(self) -> None:
         self._panes.clear()
-        self._aligning.clear()
         self._misaligned.clear()
         self._doubted.clear()
         self._watermarks.clear()

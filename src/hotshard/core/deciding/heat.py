@@ -1,0 +1,198 @@
+"""The heat of one topic: two sliding views, and the machines that say what is hot in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from hotshard.core.deciding.events import names
+from hotshard.core.deciding.routing import HotLoad, Moment
+from hotshard.core.keys import tenant_of
+from hotshard.core.panes.view import Bounds, View
+from hotshard.core.policy.acting import worth_acting
+from hotshard.core.policy.evidence import Heat, Totals, Turned, ViewTotals
+from hotshard.core.policy.machine import HeatMachine, HeatMemory
+from hotshard.core.sketching.merging import threshold
+from hotshard.core.topic import TopicSpec
+from hotshard.core.wire.event import EventType, Finding
+from hotshard.core.wire.pane import Pane
+from hotshard.core.wire.route import Epoch, HotEntry, HotKind, Treatment
+from hotshard.core.wire.state import TopicHead
+
+_TURNED = {
+    (HotKind.KEY, True): EventType.HOTKEY_DETECTED,
+    (HotKind.KEY, False): EventType.HOTKEY_COOLED,
+    (HotKind.TENANT, True): EventType.HOTTENANT_DETECTED,
+    (HotKind.TENANT, False): EventType.HOTTENANT_COOLED,
+}
+
+
+class Found(NamedTuple):
+    """What turned, as it is told."""
+
+    kind: EventType
+    finding: Finding
+    epoch: Epoch
+
+
+class TopicHeat:
+    """What is hot in a topic, measured on the short view and the long one."""
+
+    def __init__(self, spec: TopicSpec, partitions: int, head: TopicHead | None) -> None:
+        policy = spec.policy
+        self._spec = spec
+        self._partitions = partitions
+        self._fast = View(round(policy.fast_view_s * 1000))
+        self._slow = View(round(policy.slow_view_s * 1000))
+        self._totals = ViewTotals(Totals(0, 0.0, 0.0), Totals(0, 0.0, 0.0))
+        self._keys = HeatMachine(policy, partitions, memory=None if head is None else head.keys)
+        self._tenants = HeatMachine(
+            policy, partitions, kind=HotKind.TENANT, memory=None if head is None else head.tenants
+        )
+
+    # -- what is measured ------------------------------------------------------------------------
+
+    def put(self, pane: Pane) -> None:
+        """Show a version of a pane to both views."""
+        self._fast.put(pane)
+        self._slow.put(pane)
+
+    def settle(self, now_ms: int, aliases: Mapping[bytes, bytes], completeness: float) -> None:
+        """Bring the views to this moment."""
+        for view in (self._fast, self._slow):
+            view.aliases = aliases
+            view.expire(now_ms)
+        self._totals = ViewTotals(
+            *(Totals(view.load, view.span_s(now_ms), completeness) for view in (self._fast, self._slow))
+        )
+
+    @property
+    def loads(self) -> list[float]:
+        """Measured load of every production partition in the view that plans are made on."""
+        loads = [0.0] * self._partitions
+        for partition, load in self._measuring.loads.items():
+            if 0 <= partition < self._partitions:
+                loads[partition] = load
+        return loads
+
+    @property
+    def _measuring(self) -> View:
+        """The view plans are made on: the short one while it holds a hotter key than the long one, else the long."""
+        shares = [
+            max((totals.share(view.keys.bounds(key).lower) for key in self._keys.hot), default=0.0)
+            for view, totals in zip((self._fast, self._slow), self._totals, strict=True)
+        ]
+        return self._fast if shares[0] > shares[1] else self._slow
+
+    def hot_loads(self) -> dict[bytes, HotLoad]:
+        """Every hot key as measured now."""
+        view = self._measuring
+        totals = self._totals.fast if view is self._fast else self._totals.slow
+        loads = self.loads
+        return {key: self._hot_load(key, view, totals, loads) for key in self._keys.hot}
+
+    def _hot_load(self, key: bytes, view: View, totals: Totals, loads: list[float]) -> HotLoad:
+        bounds = view.keys.bounds(key)
+        current = {p: float(load) for p, load in view.by_partition(key).items() if 0 <= p < self._partitions and load}
+        most = max(current, key=lambda partition: loads[partition], default=None)
+        acts = most is not None and worth_acting(self._spec.policy, bounds.lower, totals, loads, most).acts
+        return HotLoad(
+            load=sum(current.values()),
+            current=current,
+            share=totals.share(bounds.lower),
+            lower=bounds.lower,
+            upper=bounds.upper,
+            worth_acting=acts,
+        )
+
+    # -- what is said of it ----------------------------------------------------------------------
+
+    @property
+    def hot_keys(self) -> frozenset[bytes]:
+        return self._keys.hot
+
+    @property
+    def hot_tenants(self) -> frozenset[bytes]:
+        return self._tenants.hot
+
+    @property
+    def key_memory(self) -> HeatMemory:
+        return self._keys.memory()
+
+    @property
+    def tenant_memory(self) -> HeatMemory:
+        return self._tenants.memory()
+
+    def step(self, moment: Moment) -> tuple[Found, ...]:
+        """Let the machines judge; returns what turned hot or cold."""
+        turned = [(HotKind.KEY, each) for each in self._judge(self._keys, moment, tenants=False)]
+        turned += [(HotKind.TENANT, each) for each in self._judge(self._tenants, moment, tenants=True)]
+        return tuple(self._found(kind, each, moment) for kind, each in turned)
+
+    def _judge(self, machine: HeatMachine, moment: Moment, *, tenants: bool) -> tuple[Turned, ...]:
+        fast, slow = (view.tenants if tenants else view.keys for view in (self._fast, self._slow))
+        seen = set(machine.hot)
+        for side, totals in ((fast, self._totals.fast), (slow, self._totals.slow)):
+            seen.update(key for key, _, _ in side.candidates(max(1, round(machine.least_load(totals)))))
+        heats = [Heat(name, fast.bounds(name), slow.bounds(name)) for name in sorted(seen)]
+        return machine.step(moment.now_ms, self._totals, heats)
+
+    def _found(self, kind: HotKind, turned: Turned, moment: Moment) -> Found:
+        side = self._slow.keys if kind is HotKind.KEY else self._slow.tenants
+        return Found(
+            _TURNED[kind, turned.hot],
+            Finding(
+                topic=self._spec.name,
+                **names(turned.name),
+                tenant=self._tenant(kind, turned.name),
+                view_s=round(turned.view_s, 3),
+                total=turned.total,
+                lower=turned.lower,
+                upper=turned.upper,
+                share=turned.share,
+                load_per_s=turned.load_per_s,
+                threshold=threshold(side.error, turned.total),
+                completeness=turned.completeness,
+                since_ms=turned.since_ms,
+                treatment=self._advice(kind) if turned.hot else Treatment.NONE,
+                reason=str(turned.reason),
+                partitions=self._partitions_of(kind, turned.name),
+            ),
+            moment.epoch,
+        )
+
+    def _partitions_of(self, kind: HotKind, name: bytes) -> tuple[int, ...]:
+        if kind is HotKind.TENANT:
+            return ()
+        places = self._slow.by_partition(name)
+        return tuple(sorted((p for p, load in places.items() if load), key=lambda p: (-places[p], p)))
+
+    def _advice(self, kind: HotKind) -> Treatment:
+        """What fits before a plan is made: a hot key is split where it can be, a hot tenant is isolated."""
+        return Treatment.SPLIT if kind is HotKind.KEY else Treatment.ISOLATE
+
+    def hot_entries(self) -> tuple[HotEntry, ...]:
+        """What is hot now, for the registry: keys and tenants, the heaviest first."""
+        entries = [*self._entries(HotKind.KEY, self._keys), *self._entries(HotKind.TENANT, self._tenants)]
+        return tuple(sorted(entries, key=lambda entry: (-entry.lower, entry.key or "")))
+
+    def _entries(self, kind: HotKind, machine: HeatMachine) -> Iterable[HotEntry]:
+        side = self._slow.keys if kind is HotKind.KEY else self._slow.tenants
+        totals = self._totals.slow
+        for name in machine.hot:
+            bounds: Bounds = side.bounds(name)
+            yield HotEntry(
+                topic=self._spec.name,
+                kind=kind,
+                **names(name),
+                tenant=self._tenant(kind, name),
+                since_ms=machine.since_ms(name) or 0,
+                share=totals.share(bounds.lower),
+                lower=bounds.lower,
+                upper=bounds.upper,
+                load_per_s=totals.per_s(bounds.lower),
+            )
+
+    def _tenant(self, kind: HotKind, name: bytes) -> str | None:
+        tenant = name if kind is HotKind.TENANT else tenant_of(name, self._spec.layout)
+        return None if tenant is None else tenant.decode(errors="replace")
