@@ -65,4 +65,8 @@ class TopicSpec:
     ordering: Ordering = Ordering.PER_KEY
     load: Load = Load.RECORDS
     compacted: bool = False
+    #: Something joins the topic with another one partition by partition.
+    copartitioned: bool = False
+    #: How long a record stays readable in production: its retention.
+    readable_s: float = 604_800.0
     policy: Policy = field(default_factory=Policy)

@@ -1,0 +1,78 @@
+"""What must hold between settings. Each check raises SettingsError with the names of those that do not fit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from hotshard.errors import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hotshard.core.topic import TopicSpec
+    from hotshard.doors.kafka.connection import KafkaConnection
+    from hotshard.settings.model import OwnTopics, RedisConnection, Settings
+
+_DEFAULT: Final = "default"
+
+
+def check(settings: Settings) -> None:
+    if settings.worker.pane_ms > settings.worker.window_ms:
+        raise SettingsError("worker.pane_ms is longer than worker.window_s; a pane is a part of a window")
+    check_redis(settings.redis)
+    check_own_topics(settings.own_topics)
+    check_sources(settings)
+    for topic in settings.topics:
+        check_topic(topic)
+
+
+def check_login(section: str, connection: KafkaConnection) -> None:
+    by_password = connection.sasl_mechanism == "PLAIN" or connection.sasl_mechanism.startswith("SCRAM")
+    if connection.security_protocol.startswith("SASL") and by_password:
+        for key in ("sasl_username", "sasl_password"):
+            if not getattr(connection, key):
+                raise SettingsError(f"{section}.{key} is needed with {section}.security_protocol = SASL")
+    if not connection.security_protocol.startswith("SASL") and connection.sasl_username:
+        raise SettingsError(
+            f"{section}.sasl_username is set, but {section}.security_protocol is {connection.security_protocol};"
+            " set it to SASL_SSL or SASL_PLAINTEXT"
+        )
+
+
+def check_unused(section: str, origins: Mapping[str, str]) -> None:
+    """A connection without addresses is the mirror's, so nothing else of it may be set."""
+    for name, origin in origins.items():
+        if name.startswith(f"{section}.") and name != f"{section}.bootstrap_servers" and origin != _DEFAULT:
+            raise SettingsError(f"{name} ({origin}) has no use without {section}.bootstrap_servers; set that too")
+
+
+def check_redis(redis: RedisConnection) -> None:
+    files = {"ca_file": redis.ca_file, "cert_file": redis.cert_file, "key_file": redis.key_file}
+    for key, value in files.items():
+        if value is not None and urlsplit(redis.url).scheme != "rediss":
+            raise SettingsError(f"redis.{key} has no use without TLS; begin redis.url with rediss://")
+
+
+def check_own_topics(own: OwnTopics) -> None:
+    if len(set(own.names)) < len(own.names):
+        raise SettingsError(f"own_topics: four different names are needed, not {', '.join(own.names)}")
+
+
+def check_sources(settings: Settings) -> None:
+    """Each source stands for one topic, and none is what hotshard itself writes."""
+    owner: dict[str, str] = {}
+    for topic in settings.topics:
+        for source in topic.sources:
+            if owner.setdefault(source, topic.name) != topic.name or topic.sources.count(source) > 1:
+                raise SettingsError(f"source {source} is named twice (topics {owner[source]} and {topic.name})")
+            if source in settings.own_topics.names and settings.output == settings.mirror:
+                raise SettingsError(f"source {source} of topic {topic.name} is a topic of hotshard's own")
+
+
+def check_topic(topic: TopicSpec) -> None:
+    policy = topic.policy
+    if policy.fast_view_s >= policy.slow_view_s:
+        raise SettingsError(f"topic {topic.name}: fast_view_s must be less than slow_view_s")
+    if policy.floor_name_per_s > policy.floor_act_per_s:
+        raise SettingsError(f"topic {topic.name}: floor_name_per_s must not be more than floor_act_per_s")
