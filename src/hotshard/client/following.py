@@ -114,9 +114,7 @@ class Follower:
         if snapshot.meta is None:
             self._bad("meta", None, WireError("meta is no hash"))
             return
-        touched = [
-            topic for topic in snapshot.routes if self._take_topic(topic, snapshot.meta, snapshot, now_s)
-        ]
+        touched = [topic for topic in snapshot.routes if self._take_topic(topic, snapshot.meta, snapshot, now_s)]
         self._publish(touched)
 
     def meta_read(self, meta: RawHash, now_s: float) -> None:
@@ -216,9 +214,7 @@ class Follower:
         _saw(held, change.at_ms, now_s)
         return bool(change.routes)
 
-    def _readable(
-        self, topic: str, held: TopicHeld, routes: Mapping[bytes, bytes]
-    ) -> Iterable[tuple[bytes, Entry]]:
+    def _readable(self, topic: str, held: TopicHeld, routes: Mapping[bytes, bytes]) -> Iterable[tuple[bytes, Entry]]:
         for field, raw in routes.items():
             before = held.entries.get(field)
             if before is not None and before.raw == raw:

@@ -52,6 +52,9 @@ class Spread(Generic[_Key]):
         self._text_places: dict[str, Routed[_Key]] = {}
         self._bytes_places: dict[bytes, Routed[_Key]] = {}
 
+    def __len__(self) -> int:
+        return len(self._shards)
+
     def pick(self, discriminator: str | bytes | None) -> Routed[_Key]:
         """The next shard, or the one that ``discriminator`` always goes to while this route stands.
 

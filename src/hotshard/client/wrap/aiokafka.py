@@ -64,9 +64,7 @@ class ShardedAIOKafkaProducer:
         sent: asyncio.Future[Any]
         if target is not None:
             try:
-                sent = await self.wrapped.send(
-                    topic, value, target.key, target.partition, timestamp_ms, target.headers
-                )
+                sent = await self.wrapped.send(topic, value, target.key, target.partition, timestamp_ms, target.headers)
             except Exception as error:  # noqa: BLE001 - told apart in the next line
                 self._unless_ours(error)
             else:

@@ -86,9 +86,7 @@ class MemoryRegistry:
         )
         fields = snapshot.routes[topic] or {}
         others = (entries.read_route(topic, field, value) for field, value in fields.items() if field != base)
-        self.store.publish(
-            TopicState(topic=topic, epoch=epoch, version=version, at_ms=now_ms, routes=(*others, route))
-        )
+        self.store.publish(TopicState(topic=topic, epoch=epoch, version=version, at_ms=now_ms, routes=(*others, route)))
         return route
 
 

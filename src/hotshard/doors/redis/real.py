@@ -100,7 +100,7 @@ class RedisRegistry(_Asynchronous):
         return await self._run(scripts.PUBLISH, keys, (*head, *routes, *hot))
 
     async def beat(self, topic: str, epoch: int, version: int) -> bool:
-        return await self._run(scripts.BEAT, self._state_keys(topic), (topic, epoch, version))
+        return await self._run(scripts.BEAT, self._state_keys(topic), (SCHEMA, topic, epoch, version))
 
     async def commands(self, after: str, limit: int = 100) -> tuple[Command, ...]:
         answer = await self._command("XREAD", "COUNT", limit, "STREAMS", self._layout.commands, after)

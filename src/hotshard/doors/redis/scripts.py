@@ -86,16 +86,16 @@ return 1
 """
 )
 
-#: KEYS: meta, routes, hot. ARGV: topic, epoch, version.
+#: KEYS: meta, routes, hot. ARGV: schema, topic, epoch, version.
 #: Answers 1, or 0 when Redis does not hold just this state. Where it says that it does but its hashes were lost or
 #: damaged, the mark is taken away, so that the same state can be published again.
 BEAT: Final = (
     _COMMON
     + """
-local meta, topic = KEYS[1], ARGV[1]
+local meta, topic = KEYS[1], ARGV[2]
 if kind(meta) ~= 'hash' then return 0 end
-if redis.call('HGET', meta, 'epoch:' .. topic) ~= ARGV[2]
-  or redis.call('HGET', meta, 'version:' .. topic) ~= ARGV[3] then return 0 end
+if redis.call('HGET', meta, 'epoch:' .. topic) ~= ARGV[3]
+  or redis.call('HGET', meta, 'version:' .. topic) ~= ARGV[4] then return 0 end
 local function whole_hash(key, field)
   local found = kind(key)
   if found ~= 'hash' and found ~= 'none' then return false end
@@ -105,7 +105,7 @@ if not (whole_hash(KEYS[2], 'routes:' .. topic) and whole_hash(KEYS[3], 'hot:' .
   redis.call('HDEL', meta, 'epoch:' .. topic, 'version:' .. topic)
   return 0
 end
-redis.call('HSET', meta, 'time:' .. topic, now_ms())
+redis.call('HSET', meta, 'schema', ARGV[1], 'time:' .. topic, now_ms())
 return 1
 """
 )

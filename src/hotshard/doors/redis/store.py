@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from hotshard.doors.redis import entries
 from hotshard.doors.redis.contract import RawChange, RawSnapshot
 from hotshard.doors.redis.layout import LOG_ENTRY_BYTES, LOG_LENGTH, SCHEMA
-from hotshard.errors import UnavailableError, WireError
+from hotshard.errors import UnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -23,6 +23,8 @@ Hash = dict[bytes, bytes]
 _Id = tuple[int, int]
 _Waiter = tuple[asyncio.AbstractEventLoop, asyncio.Event]
 
+#: Whole numbers in the registry have at most this many digits, so that Lua's are exact.
+_DIGITS: Final = 15
 #: A change with more fields than this is not written out in the log.
 _LOG_ENTRY_FIELDS: Final = 500
 
@@ -36,7 +38,7 @@ class Stream:
         self._entries: list[tuple[_Id, Hash]] = []
 
     def add(self, fields: Hash) -> bytes:
-        self._last = max((max(self._clock.now_ms(), 0), 0), (self._last[0], self._last[1] + 1))
+        self._last = max((self._clock.now_ms(), 0), (self._last[0], self._last[1] + 1))
         self._entries.append((self._last, fields))
         del self._entries[: -self._length]
         return _text(self._last)
@@ -70,24 +72,22 @@ class Store:
     def publish(self, state: TopicState) -> bool:
         with self._changed:
             self._check()
-            held = self._mark(state.topic)
-            if held is not None and (held.epoch, held.version) >= (state.epoch, state.version):
+            epoch, version = self._held(state.topic)
+            if (epoch, version) >= (state.epoch, state.version):
                 return False
-            continues = held is not None and held.epoch == state.epoch
-            self._write(state, held.version if held is not None and continues else -1)
+            self._write(state, version if epoch == state.epoch else -1)
             self._wake()
         return True
 
     def beat(self, topic: str, epoch: int, version: int) -> bool:
         with self._changed:
             self._check()
-            held = self._mark(topic)
-            if held is None or (held.epoch, held.version) != (epoch, version):
+            if self._held(topic) != (epoch, version):
                 return False
             if not self._whole(topic):
                 del self._meta[f"epoch:{topic}".encode()], self._meta[f"version:{topic}".encode()]
                 return False
-            self._meta[f"time:{topic}".encode()] = self._now()
+            self._meta |= {b"schema": str(SCHEMA).encode(), f"time:{topic}".encode(): self._now()}
         return True
 
     def snapshot(self, topics: Collection[str] | None) -> RawSnapshot:
@@ -146,6 +146,19 @@ class Store:
         with self._changed:
             self._routes[topic] = {**(self._routes.get(topic) or {}), field: value}
 
+    def put_meta(self, field: bytes, value: bytes) -> None:
+        with self._changed:
+            self._meta[field] = value
+
+    def put_log(self, fields: Hash) -> None:
+        with self._changed:
+            self._log.add(fields)
+            self._wake()
+
+    def lose_routes(self, topic: str) -> None:
+        with self._changed:
+            self._routes.pop(topic, None)
+
     def spoil_routes(self, topic: str) -> None:
         with self._changed:
             self._routes[topic] = None
@@ -154,10 +167,10 @@ class Store:
         if not self.available:
             raise UnavailableError("the registry in memory was made unavailable")
 
-    def _mark(self, topic: str) -> entries.Mark | None:
-        with contextlib.suppress(WireError):
-            return entries.read_mark(self._meta, topic)
-        return None
+    def _held(self, topic: str) -> _Id:
+        """Epoch and version of what is held; -1 stands for one that is absent or damaged."""
+        epoch, version = (self._meta.get(f"{name}:{topic}".encode(), b"") for name in ("epoch", "version"))
+        return _whole_number(epoch), _whole_number(version)
 
     def _whole(self, topic: str) -> bool:
         return all(
@@ -200,6 +213,10 @@ class Store:
 def _difference(old: Hash, new: Hash) -> Hash:
     changed = {b"set:" + field: value for field, value in new.items() if old.get(field) != value}
     return changed | {b"del:" + field: b"" for field in old if field not in new}
+
+
+def _whole_number(text: bytes) -> int:
+    return int(text) if text.isdigit() and len(text) <= _DIGITS else -1
 
 
 def _text(place: _Id) -> bytes:
