@@ -52,7 +52,7 @@ def resize(hot: HotLoad, standing: Standing, background: Sequence[float], terms:
     choices = fits(now.load, [now.background[each] for each in order[: max(1, terms.max_shards)]], now.limit)
     found = _wanted(choices, len(have), (1 + terms.eps / 2) * now.mean)
     chosen = tuple(order[: found.shards])
-    tail = find_suffixes(now, chosen[len(have) :], taken=standing.suffixes)
+    tail = find_suffixes(now, chosen[len(have) :])
     if found.shards == len(have) or tail is None:
         return None
     return planned(now, found, (*standing.suffixes, *tail)[: found.shards], chosen)

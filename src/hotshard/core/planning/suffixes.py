@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from hotshard.core.keys import with_suffix
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
     from hotshard.core.planning.situation import Situation
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 _TRIES_PER_PARTITION: Final = 64
 
 
-def find_suffixes(now: Situation, wanted: Sequence[int], taken: Collection[str] = ()) -> tuple[str, ...] | None:
-    """The smallest free decimal number for each wanted partition with which the key lands there, in their order.
+def find_suffixes(now: Situation, wanted: Sequence[int]) -> tuple[str, ...] | None:
+    """The smallest decimal number for each wanted partition with which the key lands there, in their order.
 
     Some ``partitions * ln(len(wanted))`` values are tried (Java's murmur2: 0.1 ms for 12 partitions,
     2 ms for 100). None when a partition is not reached within a bound on the tries.
     """
     found: dict[int, str] = {}
     missing = set(wanted)
-    for number in range(_TRIES_PER_PARTITION * (now.partitions + len(taken))):
+    for number in range(_TRIES_PER_PARTITION * now.partitions):
         if not missing:
             break
         suffix = str(number)
         place = now.terms.partitioner.partition(with_suffix(now.key, suffix), now.partitions)
-        if place in missing and suffix not in taken:
+        if place in missing:
             found[place] = suffix
             missing.discard(place)
     return None if missing else tuple(found[place] for place in wanted)

@@ -67,7 +67,11 @@ class HeatMachine:
 
     def least_load(self, view: Totals) -> float:
         """Whatever has a lower bound below this in a view cannot turn hot by it, and need not be shown."""
-        share = self.limits.on_share * view.load / view.completeness if view.completeness > 0 else 0.0
+        share = (
+            min(self.limits.on_share, self.limits.fast_share) * view.load / view.completeness
+            if view.completeness > 0
+            else 0.0
+        )
         return max(share, self.limits.name_per_s * view.span_s)
 
     def step(self, now_ms: int, views: ViewTotals, heats: Iterable[Heat]) -> tuple[Turned, ...]:
