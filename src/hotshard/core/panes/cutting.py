@@ -161,17 +161,12 @@ class PartitionPanes:
         waits or when the pane is no longer live. Cheap enough to be asked ten times a second.
         """
         pane = self._open
-        if self._sealed or not pane.unchecked:
+        if self._sealed or not pane.unchecked or not self._is_live(pane.clock.about_ms(), now_ms):
             return None
         pane.unchecked = False
-        least = self._candidates.least(pane.counter.load_so_far)
-        if pane.counter.load_so_far < least or not self._candidates.any_new(
-            pane.counter.lower_bounds(least, without=self._aliases)
-        ):
+        if not self._has_news():
             return None
         version = self._version(now_ms)
-        if not version.live:
-            return None
         self._candidates.tell(version.keys.rows)
         return version
 
@@ -207,11 +202,17 @@ class PartitionPanes:
 
     def _is_of_later_window(self, slab: Slab, now_ms: int) -> bool:
         pane = self._open
-        if now_ms - pane.opened_ms < _LEAST_AGE_MS or self.position == pane.start:
-            return False
-        open_window = pane.clock.window()
-        slab_window = pane.clock.window_of(slab.timestamps, now_ms)
-        return open_window is not None and slab_window is not None and slab_window > open_window
+        return now_ms - pane.opened_ms >= _LEAST_AGE_MS and pane.clock.is_later(slab.timestamps, now_ms)
+
+    def _is_live(self, time_ms: int | None, now_ms: int) -> bool:
+        return self.position >= self._high_watermark or time_ms is None or now_ms - time_ms <= _BEHIND_MS
+
+    def _has_news(self) -> bool:
+        counter = self._open.counter
+        least = self._candidates.least(counter.load_so_far)
+        return counter.load_so_far >= least and self._candidates.any_new(
+            counter.lower_bounds(least, without=self._aliases)
+        )
 
     def _version(self, now_ms: int) -> Pane:
         """The open pane as it is now."""
@@ -240,7 +241,7 @@ class PartitionPanes:
             span_ms=span_ms,
             opened_ms=pane.opened_ms,
             cut_ms=now_ms,
-            live=self.position >= self._high_watermark or now_ms - time_ms <= _BEHIND_MS,
+            live=self._is_live(time_ms, now_ms),
         )
 
     def _with_recent(self, keys: HeavyList, load: int, time_ms: int) -> HeavyList:

@@ -24,13 +24,14 @@ _SEPARATOR: Final = b"\x1f"
 
 
 class PutAside(NamedTuple):
-    """Records on which our own code failed, or a key on which it did."""
+    """Records on which our own code failed."""
 
     #: Where the record is, or None: somewhere in the pane.
     offset: int | None
-    key: object
+    #: In the form in which keys travel; None where it is no key, or not the key's fault.
+    key: bytes | None
     records: int
-    error: Exception
+    reason: str
 
 
 class PaneCounter:
@@ -41,8 +42,10 @@ class PaneCounter:
 
     ``partition_of`` gives the production partition of a key on a record (None: it has no place of its
     own) and is called once per distinct key and settling; without it all is load of ``partition``.
+
     Records on which our own code fails are told to ``put_aside``: they are in ``records`` and in
-    ``failed``, and in no load and no list. (Where load is bytes, ``failed`` counts such a key as one.)
+    ``failed``, and in no load and no list (but where only a size is damaged, that alone is left out).
+    Where load is bytes, a key on which it fails counts as one record.
     """
 
     __slots__ = (
@@ -148,7 +151,8 @@ class PaneCounter:
             return sum(slab.sizes)
         except Exception as error:  # noqa: BLE001  # no record may end the worker
             sizes = [size for size in slab.sizes if type(size) is int]
-            self._fail(PutAside(None, None, len(slab.sizes) - len(sizes), error))
+            if self._spec.load is Load.RECORDS:  # else the gathering meets them too
+                self._fail(None, None, len(slab.sizes) - len(sizes), error)
             return sum(sizes)
 
     def _gather(self, slab: Slab) -> None:
@@ -165,7 +169,7 @@ class PaneCounter:
                 # The record at fault has left the iterators; counting goes on behind it.
                 index = len(slab.keys) - length_hint(keys) - 1
                 offset = slab.start + index if slab.end - slab.start == len(slab.keys) else None
-                self._fail(PutAside(offset, slab.keys[index], 1, error))
+                self._fail(offset, slab.keys[index], 1, error)
 
     def _forget_unkeyed(self, slab: Slab) -> None:
         load = self._pending.pop(None)
@@ -178,7 +182,7 @@ class PaneCounter:
             return loads
         for key, load in tuple(loads.items()):
             if type(key) is not bytes or load < 0:
-                self._fail(PutAside(None, key, self._records_in(load), TypeError("not a key, or not a size")))
+                self._fail(None, key, self._records_in(load), TypeError("not a key, or not a size"))
                 del loads[key]
             elif not load:
                 del loads[key]
@@ -199,7 +203,7 @@ class PaneCounter:
             try:
                 partition = partition_of(key)
             except Exception as error:  # noqa: BLE001  # no record may end the worker
-                self._fail(PutAside(None, key, self._records_in(load), error))
+                self._fail(None, key, self._records_in(load), error)
                 del loads[key]
             else:
                 if partition is not None:
@@ -208,9 +212,11 @@ class PaneCounter:
     def _records_in(self, load: int) -> int:
         return load if self._spec.load is Load.RECORDS else 1
 
-    def _fail(self, aside: PutAside) -> None:
-        self.failed += aside.records
-        self._put_aside(aside)
+    def _fail(self, offset: int | None, key: object, records: int, error: Exception) -> None:
+        self.failed += records
+        name = travelling_key(key) if isinstance(key, bytes) else None
+        # Not the error itself: it would hold on to the frames, and they to the slab.
+        self._put_aside(PutAside(offset, name, records, f"{type(error).__name__}: {error}"))
 
     def _count(self, loads: dict[bytes, int]) -> None:
         if self._counts is None:
@@ -220,7 +226,7 @@ class PaneCounter:
 
 def _add_sizes(pending: dict[bytes | None, int], keys: Iterable[bytes | None], sizes: Iterable[int]) -> None:
     get = pending.get
-    for key, size in zip(keys, sizes, strict=True):
+    for key, size in zip(keys, sizes, strict=False):
         pending[key] = get(key, 0) + size
 
 

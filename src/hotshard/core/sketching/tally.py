@@ -46,7 +46,7 @@ class Tally:
         """Names that may have a lower bound of ``load`` (which is above 0): all that have, and few others."""
         if self._sketch is None:
             return [name for name, lower in self._exact.items() if lower >= load]
-        return [name for name, *_ in self._sketch.over(load)[1]]
+        return [name for name, *_ in self._sketch.over(load - 1)[1]]
 
     def heavy(self, load: int) -> HeavyList:
         """The heaviest names, where ``load`` is all that was counted: see :class:`HeavyList`."""
