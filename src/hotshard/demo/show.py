@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Final, Protocol, Self
 from rich.console import Console
 from rich.live import Live
 
-from hotshard.demo.drawing import draw
+from hotshard.demo.drawing import draw, summary
 from hotshard.demo.scene import detected, measured, plan, small
 from hotshard.report.numbers import percent
 
 if TYPE_CHECKING:
     from typing import TextIO
 
+    from hotshard.demo.measures import Outcome
     from hotshard.demo.scene import Scene
 
 #: A line this often where nothing is drawn.
@@ -102,6 +103,12 @@ def choose_show(*, json: bool) -> Show:
     if stream.isatty():
         return LiveShow(Console(file=stream))
     return LineShow(sys.stderr)
+
+
+def print_summary(outcome: Outcome, *, json: bool) -> None:
+    """Print the last word for a person; with ``json`` standard output is left to the object."""
+    console = Console(file=sys.stderr if json else sys.stdout, highlight=False)
+    console.print(summary(outcome))
 
 
 def _spread(scene: Scene) -> str:
