@@ -1,0 +1,223 @@
+"""The wrapper against an aiokafka producer that has the real signatures and no broker."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import KafkaTimeoutError, MessageSizeTooLargeError
+
+from hotshard import AsyncRegistry, MemoryRegistry, shard
+from hotshard.client.wrap.aiokafka import ShardedAIOKafkaProducer
+from hotshard.core.planning.shards import shard_of
+from hotshard.core.wire.route import Carry
+from tests.support.registry import KEY, TOPIC, route, state
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+BASE = KEY.encode()
+SHARDS = {f"{KEY}\x1f{n}".encode() for n in range(3)}
+MARKS = [("hotshard-base", BASE), ("hotshard-epoch", b"1.1")]
+
+
+class Recorder(AIOKafkaProducer):  # type: ignore[misc]  # aiokafka has no types
+    """Keeps what it is given, and makes the errors it is told to make."""
+
+    def __init__(self, key_serializer: Any = None) -> None:  # noqa: ANN401 - as aiokafka takes it
+        super().__init__(key_serializer=key_serializer)
+        self.sent: list[tuple[Any, ...]] = []
+        self.errors: list[BaseException] = []
+        self.open = 0
+        self.fails_on_headers: BaseException | None = None
+
+    async def send(  # noqa: PLR0917 - aiokafka's own signature
+        self,
+        topic: str,
+        value: Any = None,  # noqa: ANN401
+        key: Any = None,  # noqa: ANN401
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+        headers: Any = None,  # noqa: ANN401
+    ) -> asyncio.Future[str]:
+        if headers and self.fails_on_headers is not None:
+            raise self.fails_on_headers
+        self.sent.append((topic, value, key, partition, timestamp_ms, headers))
+        done: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        done.set_result("metadata")
+        return done
+
+    async def start(self) -> None:
+        self.open += 1
+
+    async def stop(self) -> None:
+        self.open -= 1
+
+    def __del__(self) -> None:
+        """The real one warns that it was never stopped; here nothing was started."""
+
+
+@pytest.fixture
+async def registry() -> AsyncIterator[AsyncRegistry]:
+    memory = MemoryRegistry()
+    memory.split(TOPIC, KEY, ("0", "1", "2"))
+    async with AsyncRegistry(memory) as made:
+        yield made
+
+
+async def test_a_routed_key_is_spread_and_marked(registry: AsyncRegistry) -> None:
+    recorder = Recorder()
+    producer = shard(recorder, registry)
+    for _ in range(6):
+        assert await (await producer.send(TOPIC, b"v", BASE)) == "metadata"
+        assert await producer.send_and_wait(TOPIC, value=b"v", key=BASE) == "metadata"
+    assert {sent[2] for sent in recorder.sent} == SHARDS
+    assert all(sent[3:] == (None, None, MARKS) for sent in recorder.sent)
+
+
+async def test_headers_and_timestamps_of_the_record_are_kept(registry: AsyncRegistry) -> None:
+    recorder = Recorder()
+    own = [("trace", b"1"), ("hotshard-base", b"of another")]
+    producer = shard(recorder, registry)
+    await producer.send(TOPIC, b"v", BASE, timestamp_ms=5, headers=own)
+    await producer.send(TOPIC, b"v", BASE, headers=iter(own))
+    assert [sent[4:] for sent in recorder.sent] == [(5, [*own, *MARKS]), (None, [*own, *MARKS])]
+    assert own == [("trace", b"1"), ("hotshard-base", b"of another")]
+
+
+async def test_the_payload_is_not_copied(registry: AsyncRegistry) -> None:
+    recorder = Recorder()
+    payload = bytearray(b"large")
+    await shard(recorder, registry, discriminator=lambda _, value, __: bytes(value)).send(TOPIC, payload, BASE)
+    assert recorder.sent[0][1] is payload
+
+
+@pytest.mark.parametrize(
+    ("key", "partition", "topic"),
+    [
+        (None, None, TOPIC), (BASE, 0, TOPIC), (BASE, None, "unknown"), (b"other", None, TOPIC),
+        (b"\xff\x00", None, TOPIC), (bytearray(BASE), None, TOPIC), (memoryview(BASE), None, TOPIC),
+    ],
+)  # fmt: skip
+async def test_everything_else_goes_out_untouched(
+    registry: AsyncRegistry,
+    key: Any,  # noqa: ANN401 - whatever aiokafka takes
+    partition: int | None,
+    topic: str,
+) -> None:
+    recorder = Recorder()
+    await shard(recorder, registry).send(topic, b"v", key, partition, 7, [("a", b"b")])
+    await shard(recorder, registry).send(topic, b"v", key, partition)
+    assert recorder.sent[0] == (topic, b"v", key, partition, 7, [("a", b"b")])
+    assert recorder.sent[1] == (topic, b"v", key, partition, None, None)
+    assert recorder.sent[0][2] is key
+    assert registry.counters.route_errors == 0
+
+
+async def test_one_discriminator_keeps_its_shard(registry: AsyncRegistry) -> None:
+    recorder = Recorder()
+    seen = []
+
+    def user(key: bytes, value: bytes, headers: Any) -> bytes:  # noqa: ANN401
+        seen.append((key, value, headers))
+        return value
+
+    producer = shard(recorder, registry, discriminator=user)
+    for n in range(60):
+        await producer.send(TOPIC, f"user-{n % 20}".encode(), BASE, headers=[("h", b"1")])
+    for sent in recorder.sent:
+        assert sent[2] == BASE + f"\x1f{shard_of(sent[1], 3)}".encode()
+    assert seen[0] == (BASE, b"user-0", [("h", b"1")])
+    await producer.send(TOPIC, b"v", b"other")
+    assert len(seen) == 60, "keys without a route are not looked into"
+
+
+@pytest.mark.parametrize("answer", [7, ValueError("no user"), ["x"]])
+async def test_a_failing_discriminator_sends_on_the_base_key(
+    registry: AsyncRegistry,
+    answer: Any,  # noqa: ANN401 - whatever it may give
+) -> None:
+    def discriminator(*_: object) -> Any:  # noqa: ANN401
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    recorder = Recorder()
+    await shard(recorder, registry, discriminator=discriminator).send(TOPIC, b"v", BASE, headers=[("a", b"b")])
+    assert recorder.sent == [(TOPIC, b"v", BASE, None, None, [("a", b"b")])]
+    assert registry.counters.route_errors == 1
+
+
+async def test_keys_for_a_serializer_are_left_alone_unless_they_are_said_to_be_text(registry: AsyncRegistry) -> None:
+    recorder = Recorder(key_serializer=str.encode)
+    await shard(recorder, registry).send(TOPIC, b"v", KEY)
+    await shard(recorder, registry, text_keys=True).send(TOPIC, b"v", KEY)
+    assert recorder.sent[0][2] == KEY
+    assert recorder.sent[1][2].encode() in SHARDS
+
+
+@pytest.mark.parametrize("error", [MessageSizeTooLargeError("large"), AssertionError("partition"), KeyError("codec")])
+async def test_a_record_that_only_routing_made_impossible_goes_out_on_its_base_key(
+    registry: AsyncRegistry, error: Exception
+) -> None:
+    recorder = Recorder()
+    recorder.fails_on_headers = error
+    await shard(recorder, registry).send(TOPIC, b"v", BASE)
+    assert recorder.sent == [(TOPIC, b"v", BASE, None, None, None)]
+    assert registry.counters.route_errors == 1
+
+
+@pytest.mark.parametrize("error", [KafkaTimeoutError("full"), asyncio.CancelledError()])
+async def test_an_error_of_kafka_itself_is_not_tried_twice(registry: AsyncRegistry, error: BaseException) -> None:
+    recorder = Recorder()
+    recorder.fails_on_headers = error
+    with pytest.raises(type(error)):
+        await shard(recorder, registry).send(TOPIC, b"v", BASE)
+    assert recorder.sent == []
+
+
+async def test_a_route_by_partition_gives_the_partition() -> None:
+    memory = MemoryRegistry()
+    memory.store.publish(state(1, route(suffixes=(), partitions=(4, 6), carry=Carry.PARTITION)))
+    recorder = Recorder()
+    async with AsyncRegistry(memory) as registry:
+        producer = shard(recorder, registry)
+        for _ in range(4):
+            await producer.send(TOPIC, b"v", BASE)
+    assert {sent[2:4] for sent in recorder.sent} == {(BASE, 4), (BASE, 6)}
+
+
+async def test_all_else_is_the_producers_own(registry: AsyncRegistry) -> None:
+    recorder = Recorder()
+    async with shard(recorder, registry) as producer:
+        assert isinstance(producer, ShardedAIOKafkaProducer)
+        assert recorder.open == 1
+        assert producer.wrapped is recorder
+        assert producer.sent is recorder.sent
+        assert producer.transaction == recorder.transaction
+        with pytest.raises(AttributeError):
+            producer.no_such_thing  # noqa: B018 - looked up on purpose
+    assert recorder.open == 0
+
+
+@pytest.mark.parametrize("name", ["send", "send_and_wait"])
+def test_signatures_are_those_of_aiokafka(name: str) -> None:
+    def parameters(cls: type) -> list[tuple[str, Any, Any]]:
+        found = inspect.signature(getattr(cls, name)).parameters.values()
+        return [(one.name, one.kind, one.default) for one in found]
+
+    assert parameters(ShardedAIOKafkaProducer) == parameters(AIOKafkaProducer)
+
+
+async def test_the_name_that_tells_of_a_key_serializer_is_still_there() -> None:
+    assert Recorder()._key_serializer is None  # noqa: SLF001 - what the wrapper looks at
+    assert Recorder(str.encode)._key_serializer is str.encode  # noqa: SLF001
+
+
+@pytest.mark.parametrize("producer", [object(), None, "producer", AIOKafkaProducer])
+def test_another_producer_is_refused_with_what_is_possible(producer: Any) -> None:  # noqa: ANN401
+    with pytest.raises(TypeError, match=r"aiokafka\.AIOKafkaProducer.*registry\.route"):
+        shard(producer, MemoryRegistry())  # type: ignore[arg-type]  # it is not looked at
