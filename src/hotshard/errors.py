@@ -66,3 +66,7 @@ class PaneGapError(HotshardError):
 
 class PortTakenError(HotshardError):
     """A port is in use; choose another or stop what holds it."""
+
+
+class MissingExtraError(HotshardError):
+    """This needs packages that are not installed; install hotshard with the extra that has them."""

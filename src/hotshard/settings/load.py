@@ -10,7 +10,7 @@ from hotshard.doors.kafka.connection import KafkaConnection
 from hotshard.settings import checks
 from hotshard.settings.masking import masked
 from hotshard.settings.model import InForce, OwnTopics, RedisConnection, Settings, WorkerSettings
-from hotshard.settings.sources import Given, Sheet, defaults, lay_environment, lay_file, lay_flags
+from hotshard.settings.sources import AS_MIRROR, Given, Sheet, defaults, lay_environment, lay_file, lay_flags
 from hotshard.settings.table import TABLE
 from hotshard.settings.topic_rows import OF_A_TOPIC, POLICY_KEYS
 
@@ -121,7 +121,7 @@ def _of_connection(sheet: Sheet, setting: Setting) -> Given:
     """The value itself, or the mirror's for a connection that is not given."""
     if setting.section not in ("production", "output") or sheet.values[f"{setting.section}.bootstrap_servers"].value:
         return sheet.values[setting.name]
-    return Given(sheet.values[f"mirror.{setting.key}"].value, "as mirror")
+    return Given(sheet.values[f"mirror.{setting.key}"].value, AS_MIRROR)
 
 
 def _shown(name: str, setting: Setting, given: Given) -> InForce:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 DEFAULT: Final = "default"
 COMMAND_LINE: Final = "command line"
+#: The origin of what a connection that is not given takes from the mirror.
+AS_MIRROR: Final = "as mirror"
 
 
 class Given(NamedTuple):

@@ -1,7 +1,7 @@
 """Every setting: its name, what it takes, its default, its unit, and what it is for.
 
-To add one: add its line here (or in ``topic_rows``), and run ``hotshard config --reference toml > deploy/settings.toml``.
-What reads it is in :mod:`hotshard.settings.model`.
+To add one: add its line here (or in ``topic_rows``), then run
+``hotshard config --reference toml > deploy/settings.toml``. What reads it is in :mod:`hotshard.settings.model`.
 """
 
 from __future__ import annotations

@@ -1,0 +1,70 @@
+"""``hotshard``: the commands and what they share."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import hotshard
+from hotshard.cli import config, demo, schema, worker
+from hotshard.cli.ending import CODES, ended
+from hotshard.cli.flags import Flags
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+
+class Command(NamedTuple):
+    """A command: its line of help, its examples, what adds its flags, what runs it."""
+
+    help: str
+    example: str
+    add: Callable[[argparse.ArgumentParser, Mapping[str, str]], None]
+    run: Callable[[argparse.Namespace, Mapping[str, str]], int]
+
+
+COMMANDS: Final = {
+    "demo": Command(demo.HELP, demo.EXAMPLE, demo.add, demo.run),
+    "worker": Command(worker.HELP, worker.EXAMPLE, worker.add, worker.run),
+    "config": Command(config.HELP, config.EXAMPLE, config.add, config.run),
+    "schema": Command(schema.HELP, schema.EXAMPLE, schema.add, schema.run),
+}
+_ABOUT: Final = "Names the tenant and the key that choke a Kafka partition, and lets producers spread that key."
+
+
+def build_parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
+    """The parser with all commands. Raises UsageError when the environment gives a flag what it cannot take."""
+    parser = argparse.ArgumentParser(
+        prog="hotshard",
+        description=_ABOUT,
+        epilog=f"See it work:\n  hotshard demo\n\n{CODES}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"hotshard {hotshard.__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, command in COMMANDS.items():
+        sub = commands.add_parser(
+            name,
+            help=command.help,
+            description=f"{command.help[0].upper()}{command.help[1:]}.",
+            epilog=f"{command.example}\n\n{CODES}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        command.add(sub, environ)
+        Flags(sub, environ).count("-v", "--verbose", "HOTSHARD_VERBOSE", "say more; -vv: tracebacks too")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; the exit code."""
+    environ = dict(os.environ)
+    return ended(lambda: _run(argv, environ), tracebacks=False)
+
+
+def _run(argv: Sequence[str] | None, environ: Mapping[str, str]) -> int:
+    args = build_parser(environ).parse_args(argv)
+    command = COMMANDS[args.command]
+    return ended(lambda: command.run(args, environ), tracebacks=args.verbose > 1)
