@@ -6,6 +6,7 @@ import asyncio
 import io
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
 
 import pytest
 from rich.console import Console
@@ -14,7 +15,9 @@ from hotshard.client.tasks import AsyncRegistry
 from hotshard.core.topic import Mode
 from hotshard.demo.cast import assemble
 from hotshard.demo.drawing import draw, summary
+from hotshard.demo.measures import Half, Outcome
 from hotshard.demo.paced import PacedConsumer
+from hotshard.demo.picture import svg
 from hotshard.demo.scene import Act
 from hotshard.demo.script import Script
 from hotshard.demo.seen import Seen
@@ -29,7 +32,6 @@ from hotshard.errors import UnavailableError
 from tests.support.demo_world import TOPIC, MemoryDetector, MemoryTopic
 
 if TYPE_CHECKING:
-    from hotshard.demo.measures import Outcome
     from hotshard.demo.scene import Scene
 
 SHORT = Script(
@@ -135,10 +137,8 @@ async def test_a_flood_that_is_not_found_is_said_to_be_so() -> None:
     assert "The flooding key was never entered in the registry." in out.getvalue()
 
 
-@pytest.mark.parametrize("width", [40, 80, 200])
-@pytest.mark.parametrize("plain", [False, True])
-async def test_what_is_drawn_fits_the_terminal(width: int, *, plain: bool) -> None:
-    stage = Stage(
+def _still_stage() -> Stage:
+    return Stage(
         cast=CAST,
         script=SHORT,
         traffic=Traffic(CAST, SHORT.rates, TOPIC, SystemClock()),
@@ -148,12 +148,29 @@ async def test_what_is_drawn_fits_the_terminal(width: int, *, plain: bool) -> No
         worker=MemoryDetector.__new__(MemoryDetector),
         clock=SystemClock(),
     )
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+@pytest.mark.parametrize("plain", [False, True])
+async def test_what_is_drawn_fits_the_terminal(width: int, *, plain: bool) -> None:
+    stage = _still_stage()
     out = io.StringIO()
     Console(file=out, width=width).print(draw(stage.scene(), width, plain=plain))
     lines = out.getvalue().splitlines()
     assert max(map(len, lines)) <= width
     assert sum(line.endswith("/s") or "/s " in line for line in lines) == CAST.partitions
     assert not plain or out.getvalue().isascii()
+
+
+async def test_the_picture_is_a_drawing_that_fetches_nothing() -> None:
+    stage = _still_stage()
+    outcome = Outcome(records=1, detected_key="t\x1fe", detect_s=0.4, apply_s=0.1, before=Half(4, 90), after=Half(1, 9))
+    text = svg([stage.scene(), stage.scene()], outcome)
+    root = ET.fromstring(text)  # noqa: S314 - our own
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    assert text.count("http") == 1
+    assert "400" in text
+    assert text == svg([stage.scene(), stage.scene()], outcome)
 
 
 async def test_what_breaks_beside_the_stage_ends_the_demo() -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from hotshard.demo.servers import choose_kafka, choose_redis
 from hotshard.demo.servers.artifacts import KAFKA_VERSION, cache_folder, jars_missing, java_missing
 from hotshard.demo.servers.child import new_folder, remove_folder
+from hotshard.doors.redis.link import Link
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,7 +40,15 @@ class Ground:
 
 @contextlib.contextmanager
 def prepared(kafka: str | None, redis: str | None, say: Callable[[str], object]) -> Iterator[Ground]:
-    """Start what is not given, and end it after. Blocks; UnavailableError when there is nothing to start."""
+    """Start what is not given, and end it after. Blocks.
+
+    Raises:
+        UnavailableError: there is nothing to start, or it does not start.
+        SettingsError: the address of a given Redis cannot be right.
+
+    """
+    if redis is not None:
+        Link(redis)
     with contextlib.ExitStack() as stack:
         bootstrap, transactions = (kafka, True) if kafka else _own_kafka(stack, say)
         url = redis or _own_redis(stack, say)
