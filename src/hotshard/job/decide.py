@@ -7,16 +7,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Mapping
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
+
+from faust.types import TP
 
 from hotshard.core.partitioners import partitioner
-from hotshard.doors.clock import Clock
 from hotshard.errors import FencedError, HotshardError
-from hotshard.job.places import Place
-from hotshard.job.registry import RegistryKeeper
-from hotshard.job.says import Says
-from hotshard.job.seat import Seat
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from hotshard.doors.clock import Clock
+    from hotshard.job.registry import RegistryKeeper
+    from hotshard.job.says import Says
+    from hotshard.job.seat import Seat
 
 log = logging.getLogger("hotshard.decide")
 
@@ -32,7 +36,7 @@ RESEEK_S: Final = 2.0
 class PanesConsumer(Protocol):
     """What deciding asks of the consumer that feeds it."""
 
-    async def seek_back(self, offsets: Mapping[Place, int]) -> None: ...
+    async def seek_back(self, offsets: Mapping[TP, int]) -> None: ...
 
 
 class Deciding:
@@ -67,7 +71,7 @@ class Deciding:
         self._heard = asyncio.Event()
         self.consumer: PanesConsumer | None = None
 
-    async def assigned(self, places: Collection[Place]) -> Mapping[Place, int]:
+    async def assigned(self, places: Collection[TP]) -> Mapping[TP, int]:
         """Take the seats of these partitions; returns where each is heard from."""
         await self.revoked()
         return {place: await self._take(place.partition) for place in places if place.topic == self._panes_topic}
@@ -111,7 +115,7 @@ class Deciding:
 
     async def _seek(self) -> None:
         places = {
-            Place(self._panes_topic, partition): self._expected[partition]
+            TP(self._panes_topic, partition): self._expected[partition]
             for partition in self._to_seek
             if partition in self._seats
         }
@@ -165,19 +169,16 @@ class Deciding:
     async def _take_again(self) -> None:
         """After an unknown outcome the state topic says what stands."""
         for partition in tuple(self._lost):
-            if partition not in self._seats:
-                self._lost.discard(partition)
-                continue
+            seat = self._seats.get(partition)
             try:
-                old = self._seats.pop(partition)
-                self._release(old)
-                await old.leave()
-                position = await self._take(partition)
-                if self.consumer is not None:
-                    await self.consumer.seek_back({Place(self._panes_topic, partition): position})
+                if seat is not None:
+                    self._release(seat)
+                    await seat.leave()
+                    position = await self._take(partition)
+                    if self.consumer is not None:
+                        await self.consumer.seek_back({TP(self._panes_topic, partition): position})
                 self._lost.discard(partition)
             except HotshardError as error:
-                self._seats.setdefault(partition, old)
                 self._says.waiting("the state topic", error)
                 await asyncio.sleep(RETRY_S)
 

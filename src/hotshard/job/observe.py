@@ -9,20 +9,24 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
+
+from faust.types import TP
 
 from hotshard.core.panes.cutting import PartitionPanes
-from hotshard.core.slab import Slab
-from hotshard.core.topic import TopicSpec
 from hotshard.core.wire import pane as wire
-from hotshard.doors.clock import Clock
 from hotshard.doors.kafka.contract import Out, Publisher
 from hotshard.errors import HotshardError
-from hotshard.job.places import Place
-from hotshard.job.routed import Routed
-from hotshard.job.says import Says
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping
+
+    from hotshard.core.slab import Slab
+    from hotshard.doors.clock import Clock
+    from hotshard.job.routed import Routed
+    from hotshard.job.says import Says
+    from hotshard.job.sources import Source
 
 log = logging.getLogger("hotshard.observe")
 
@@ -38,24 +42,15 @@ ALONG_MS: Final = 200
 class MirrorConsumer(Protocol):
     """What the observer asks of the consumer that feeds it."""
 
-    async def commit_once(self, offsets: Mapping[Place, int], generation: int) -> bool: ...
+    async def commit_once(self, offsets: Mapping[TP, int], generation: int) -> bool: ...
 
-    async def committed(self, places: Collection[Place]) -> Mapping[Place, int]: ...
+    async def committed(self, places: Collection[TP]) -> Mapping[TP, int]: ...
 
-    async def earliest(self, places: Collection[Place]) -> Mapping[Place, int]: ...
+    async def earliest(self, places: Collection[TP]) -> Mapping[TP, int]: ...
 
-    async def marks(self) -> Mapping[Place, tuple[int, int, int]]: ...
+    async def marks(self) -> Mapping[TP, tuple[int, int, int]]: ...
 
-    async def seek_back(self, offsets: Mapping[Place, int]) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A source topic, what it stands for, and how many partitions it has."""
-
-    spec: TopicSpec
-    partitions: int
-    partition_of: Callable[[bytes], int] | None = None
+    async def seek_back(self, offsets: Mapping[TP, int]) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +84,11 @@ class Observer:
         self._routed = routed
         self._clock = clock
         self._says = says
-        self._panes: dict[Place, PartitionPanes] = {}
+        self._panes: dict[TP, PartitionPanes] = {}
         self._generation = -1
-        self._misaligned: set[Place] = set()
-        self._doubted: set[Place] = set()
-        self._watermarks: dict[Place, int] = {}
+        self._misaligned: set[TP] = set()
+        self._doubted: set[TP] = set()
+        self._watermarks: dict[TP, int] = {}
         self._room = asyncio.Condition()
         self._early_at_s = 0.0
         self.consumer: MirrorConsumer | None = None
@@ -103,7 +98,7 @@ class Observer:
 
     # -- what the consumer group says ------------------------------------------------------------
 
-    async def assigned(self, places: Collection[Place], generation: int) -> Mapping[Place, int]:
+    async def assigned(self, places: Collection[TP], generation: int) -> Mapping[TP, int]:
         """Start counting these partitions from their committed offsets; returns where each starts.
 
         A partition without a committed offset appeared after the group began (a new group commits
@@ -135,7 +130,7 @@ class Observer:
 
         ``is_current`` tells whether neither a rebalance nor a seek came since the slab was fetched.
         """
-        place = Place(slab.topic, slab.partition)
+        place = TP(slab.topic, slab.partition)
         panes = await self._room_for(place)
         if panes is None or slab.generation != self._generation or place in self._misaligned or not is_current():
             self.stale_slabs += 1
@@ -145,7 +140,15 @@ class Observer:
             panes.add(slab, self._clock.now_ms(), self._routed.aliases(self._sources[slab.topic].spec.name))
             self.records += len(slab)
 
-    async def _room_for(self, place: Place) -> PartitionPanes | None:
+    async def take_safely(self, slab: Slab, is_current: Callable[[], bool]) -> None:
+        """As :meth:`take`; a fault of our own ends nothing: what is uncommitted is counted again."""
+        try:
+            await self.take(slab, is_current)
+        except Exception:
+            log.exception("%s-%d: a slab at %d could not be counted", slab.topic, slab.partition, slab.start)
+            self._doubted.add(TP(slab.topic, slab.partition))
+
+    async def _room_for(self, place: TP) -> PartitionPanes | None:
         panes = self._panes.get(place)
         if panes is None or panes.waiting < MAX_WAITING:
             return panes
@@ -153,7 +156,7 @@ class Observer:
             await self._room.wait_for(lambda: (p := self._panes.get(place)) is None or p.waiting < MAX_WAITING)
         return self._panes.get(place)
 
-    def _misplaced(self, place: Place, slab: Slab) -> None:
+    def _misplaced(self, place: TP, slab: Slab) -> None:
         """A slab that does not follow on: records were deleted before they were read, or the topic was made again."""
         self.stale_slabs += 1
         self._watermarks[place] = slab.high_watermark
@@ -209,8 +212,8 @@ class Observer:
         self._says.well("the panes topic")
         await self._commit(heads)
 
-    async def _commit(self, heads: Mapping[Place, tuple[PartitionPanes, wire.Pane]]) -> None:
-        by_generation: dict[int, dict[Place, int]] = defaultdict(dict)
+    async def _commit(self, heads: Mapping[TP, tuple[PartitionPanes, wire.Pane]]) -> None:
+        by_generation: dict[int, dict[TP, int]] = defaultdict(dict)
         for place, (_, head) in heads.items():
             by_generation[head.generation][place] = head.end
         for generation, ends in by_generation.items():
@@ -294,7 +297,7 @@ class Observer:
             log.exception("a round failed; everything uncommitted is counted again")
             self._doubted.update(self._panes)
 
-    def _open(self, place: Place, start: int) -> None:
+    def _open(self, place: TP, start: int) -> None:
         source = self._sources[place.topic]
         self._panes[place] = PartitionPanes(
             spec=source.spec,

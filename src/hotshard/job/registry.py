@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from hotshard.core.wire.route import TopicState
-from hotshard.doors.redis.contract import RegistryDoor
 from hotshard.errors import HotshardError
-from hotshard.job.says import Says
+
+if TYPE_CHECKING:
+    from hotshard.core.wire.route import TopicState
+    from hotshard.doors.redis.contract import RegistryDoor
+    from hotshard.job.says import Says
 
 BEAT_S: Final = 1.0
 _SUBJECT: Final = "Redis"
@@ -39,6 +41,9 @@ class RegistryKeeper:
     def behind(self) -> bool:
         """Whether something waits to be written."""
         return bool(self._unwritten)
+
+    async def close(self) -> None:
+        await self._door.close()
 
     async def run(self) -> None:
         """Write and beat until cancelled."""

@@ -7,13 +7,16 @@ import logging
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from hotshard.core.deciding.book import wire_keys
 from hotshard.core.wire import state
 from hotshard.core.wire.route import HotKind, Route
-from hotshard.doors.kafka.contract import Log, Reader
 from hotshard.errors import HotshardError, WireError
-from hotshard.job.says import Says
+
+if TYPE_CHECKING:
+    from hotshard.doors.kafka.contract import Log, Reader
+    from hotshard.job.says import Says
 
 log = logging.getLogger("hotshard.routed")
 

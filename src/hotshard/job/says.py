@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from hotshard.doors.clock import Clock
+if TYPE_CHECKING:
+    from hotshard.doors.clock import Clock
 
 EVERY_S: Final = 10.0
 

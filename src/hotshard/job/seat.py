@@ -9,13 +9,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from hotshard.core.deciding.decider import TopicDecider
-from hotshard.core.deciding.said import Said
 from hotshard.core.wire import event, pane, report, state
 from hotshard.core.wire.route import Route
 from hotshard.doors.kafka.contract import Admin, Log, Out, Reader, Speaker
 from hotshard.errors import WireError
+
+if TYPE_CHECKING:
+    from hotshard.core.deciding.said import Said
 
 log = logging.getLogger("hotshard.seat")
 
@@ -87,7 +90,8 @@ class Seat:
         await self._speaker.take()
         stored = read_state(await self._reader.read_all(self._topics.state, self.partition))
         self.deciders = {
-            name: self._make(name, stored.heads.get(name), tuple(stored.routes.get(name, {}).values())) for name in names
+            name: self._make(name, stored.heads.get(name), tuple(stored.routes.get(name, {}).values()))
+            for name in names
         }
         starts = [head.replay_from for name, head in stored.heads.items() if name in self.deciders]
         # A topic that is new here begins with the others; where all are new, at the beginning.

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from hotshard.core.keys import with_suffix
 from hotshard.core.wire.route import EarlierRoute, Route, RouteState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
 
 LIVE = frozenset({RouteState.PROPOSED, RouteState.CHANGING, RouteState.ACTIVE, RouteState.RETIRING})
 

@@ -7,8 +7,8 @@ A decider is a state machine without I/O. Made from a :class:`TopicHead` it hear
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from hotshard.core.deciding import events
 from hotshard.core.deciding.book import RouteBook
@@ -16,15 +16,20 @@ from hotshard.core.deciding.heat import TopicHeat
 from hotshard.core.deciding.routing import Moment, Router
 from hotshard.core.deciding.said import Said
 from hotshard.core.deciding.stands import Stands
-from hotshard.core.panes.ledger import Confirmed, Ledger
+from hotshard.core.panes.ledger import Ledger
 from hotshard.core.panes.reporting import window_report
 from hotshard.core.panes.windows import Windows
-from hotshard.core.topic import TopicSpec
-from hotshard.core.wire.event import Event
 from hotshard.core.wire.pane import Pane, PaneMessage
-from hotshard.core.wire.report import WindowReport
-from hotshard.core.wire.route import Epoch, Route, TopicState
+from hotshard.core.wire.route import Route, TopicState
 from hotshard.core.wire.state import TopicHead
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from hotshard.core.topic import TopicSpec
+    from hotshard.core.wire.event import Event, EventType, Finding, PlanChange
+    from hotshard.core.wire.report import WindowReport
+    from hotshard.core.wire.route import Epoch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,11 +134,16 @@ class TopicDecider:
         self._heat.settle(moment.now_ms, self._book.aliases, stands.completeness)
         found = self._heat.step(moment)
         turns = self._router.step(self._heat.hot_loads(), self._heat.loads, moment)
-        changes = [(kind, events.plan_change(turn.route), turn.route.epoch) for turn in turns for kind in turn.told]
-        return tuple(
-            events.event(kind, data, namespace=self._setup.namespace, epoch=epoch, at_ms=moment.now_ms)
-            for kind, data, epoch in (*found, *changes)
-        )
+        told = [self._event(each.kind, each.finding, each.epoch, moment) for each in found]
+        told += [
+            self._event(kind, events.plan_change(turn.route), turn.route.epoch, moment)
+            for turn in turns
+            for kind in turn.told
+        ]
+        return tuple(told)
+
+    def _event(self, kind: EventType, data: Finding | PlanChange, epoch: Epoch, moment: Moment) -> Event:
+        return events.event(kind, data, namespace=self._setup.namespace, epoch=epoch, at_ms=moment.now_ms)
 
     def _close_windows(self, now_ms: int) -> tuple[WindowReport, ...]:
         closed = self._windows.close(now_ms, self._stands.present(now_ms).partitions)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from hotshard.core.wire.event import Event, EventType, Finding, PlanChange
-from hotshard.core.wire.names import key_text
-from hotshard.core.wire.route import Epoch, Route
+
+if TYPE_CHECKING:
+    from hotshard.core.wire.route import Epoch, Route
 
 
 def rfc3339(at_ms: int) -> str:
@@ -44,9 +46,3 @@ def plan_change(route: Route) -> PlanChange:
         imbalance_after=route.imbalance_after,
         reason=route.reason,
     )
-
-
-def names(key: bytes) -> dict[str, str | None]:
-    """The two fields in which a key is written."""
-    text, b64 = key_text(key)
-    return {"key": text, "key_b64": b64}

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from hotshard.core.deciding.events import names
-from hotshard.core.deciding.routing import HotLoad, Moment
+from hotshard.core.deciding.routing import Measured, Moment
 from hotshard.core.keys import tenant_of
-from hotshard.core.panes.view import Bounds, View
+from hotshard.core.panes.view import View
 from hotshard.core.policy.acting import worth_acting
 from hotshard.core.policy.evidence import Heat, Totals, Turned, ViewTotals
 from hotshard.core.policy.machine import HeatMachine, HeatMemory
 from hotshard.core.sketching.merging import threshold
-from hotshard.core.topic import TopicSpec
 from hotshard.core.wire.event import EventType, Finding
-from hotshard.core.wire.pane import Pane
+from hotshard.core.wire.names import key_text
 from hotshard.core.wire.route import Epoch, HotEntry, HotKind, Treatment
-from hotshard.core.wire.state import TopicHead
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from hotshard.core.topic import TopicSpec
+    from hotshard.core.wire.pane import Pane
+    from hotshard.core.wire.state import TopicHead
 
 _TURNED = {
     (HotKind.KEY, True): EventType.HOTKEY_DETECTED,
@@ -84,19 +87,19 @@ class TopicHeat:
         ]
         return self._fast if shares[0] > shares[1] else self._slow
 
-    def hot_loads(self) -> dict[bytes, HotLoad]:
+    def hot_loads(self) -> dict[bytes, Measured]:
         """Every hot key as measured now."""
         view = self._measuring
         totals = self._totals.fast if view is self._fast else self._totals.slow
         loads = self.loads
         return {key: self._hot_load(key, view, totals, loads) for key in self._keys.hot}
 
-    def _hot_load(self, key: bytes, view: View, totals: Totals, loads: list[float]) -> HotLoad:
+    def _hot_load(self, key: bytes, view: View, totals: Totals, loads: list[float]) -> Measured:
         bounds = view.keys.bounds(key)
         current = {p: float(load) for p, load in view.by_partition(key).items() if 0 <= p < self._partitions and load}
         most = max(current, key=lambda partition: loads[partition], default=None)
         acts = most is not None and worth_acting(self._spec.policy, bounds.lower, totals, loads, most).acts
-        return HotLoad(
+        return Measured(
             load=sum(current.values()),
             current=current,
             share=totals.share(bounds.lower),
@@ -139,11 +142,13 @@ class TopicHeat:
 
     def _found(self, kind: HotKind, turned: Turned, moment: Moment) -> Found:
         side = self._slow.keys if kind is HotKind.KEY else self._slow.tenants
+        text, b64 = key_text(turned.name)
         return Found(
             _TURNED[kind, turned.hot],
             Finding(
                 topic=self._spec.name,
-                **names(turned.name),
+                key=text,
+                key_b64=b64,
                 tenant=self._tenant(kind, turned.name),
                 view_s=round(turned.view_s, 3),
                 total=turned.total,
@@ -180,11 +185,13 @@ class TopicHeat:
         side = self._slow.keys if kind is HotKind.KEY else self._slow.tenants
         totals = self._totals.slow
         for name in machine.hot:
-            bounds: Bounds = side.bounds(name)
+            bounds = side.bounds(name)
+            text, b64 = key_text(name)
             yield HotEntry(
                 topic=self._spec.name,
                 kind=kind,
-                **names(name),
+                key=text,
+                key_b64=b64,
                 tenant=self._tenant(kind, name),
                 since_ms=machine.since_ms(name) or 0,
                 share=totals.share(bounds.lower),

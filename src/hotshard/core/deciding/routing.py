@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from hotshard.core.deciding.book import RouteBook, earlier_of
-from hotshard.core.deciding.events import names
 from hotshard.core.keys import tenant_of
 from hotshard.core.partitioners import partitioner
 from hotshard.core.planning.allowed import forbidden
 from hotshard.core.planning.placement import plan_split
 from hotshard.core.planning.resize import resize, stands
 from hotshard.core.planning.score import spread, with_load, without_load
+from hotshard.core.planning.situation import HotLoad, Terms
 from hotshard.core.planning.verdict import Plan, PlanReason, Refusal, RefusalReason
 from hotshard.core.topic import Mode, Ordering, TopicSpec
 from hotshard.core.wire.event import EventType
+from hotshard.core.wire.names import key_text
 from hotshard.core.wire.route import Epoch, Route, RouteState, Treatment
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 #: Refusals that may be over in a moment: the key stays hot, nothing is proposed for it.
 _PASSING = frozenset({RefusalReason.NOT_WORTH, RefusalReason.PARTITION_NOT_ABOVE})
 _REFUSED_TREATMENT = {RefusalReason.PER_KEY_ORDER: Treatment.REKEY}
 
 
-class HotLoad(NamedTuple):
+class Measured(NamedTuple):
     """A hot key as measured now: its load in the view, where that lies, its share of the topic and bounds."""
 
     load: float
@@ -61,10 +64,10 @@ class Moment:
 class Router:
     """Turns the heat of one topic into routes in its book."""
 
-    def __init__(self, spec: TopicSpec, book: RouteBook, *, readable_ms: int) -> None:
+    def __init__(self, spec: TopicSpec, book: RouteBook) -> None:
         self._spec = spec
         self._book = book
-        self._readable_ms = readable_ms
+        self._readable_ms = round(spec.readable_s * 1000)
         self._partitioner = partitioner(spec.partitioner)
 
     @property
@@ -72,7 +75,7 @@ class Router:
         """Whether this topic's plans are given to producers."""
         return self._spec.mode is Mode.ACTIVE and self._spec.ordering is Ordering.NONE
 
-    def step(self, hot: Mapping[bytes, HotLoad], loads: Sequence[float], moment: Moment) -> tuple[Turn, ...]:
+    def step(self, hot: Mapping[bytes, Measured], loads: Sequence[float], moment: Moment) -> tuple[Turn, ...]:
         """Bring the routes in line with what is hot; ``loads`` is the measured load of every partition."""
         turns = [self._retire(route, moment, "cooled") for route in self._book.live() if route.base_key not in hot]
         turns += [
@@ -87,7 +90,7 @@ class Router:
         return tuple(turns)
 
     def _consider(
-        self, key: bytes, hot: Mapping[bytes, HotLoad], loads: Sequence[float], moment: Moment
+        self, key: bytes, hot: Mapping[bytes, Measured], loads: Sequence[float], moment: Moment
     ) -> tuple[Turn, ...]:
         route = self._book.get(key)
         standing = route if route is not None and route.state is not RouteState.RETIRED else None
@@ -101,38 +104,21 @@ class Router:
         return (self._put(key, hot[key], verdict, moment),)
 
     def _verdict(
-        self, key: bytes, standing: Route | None, hot: Mapping[bytes, HotLoad], loads: Sequence[float]
+        self, key: bytes, standing: Route | None, hot: Mapping[bytes, Measured], loads: Sequence[float]
     ) -> Plan | Refusal | None:
         """A plan, a lasting refusal, or None: nothing to change."""
-        refusal = forbidden(key, self._spec)
+        refusal = forbidden(key, self._spec, copartitioned=self._spec.copartitioned)
         if refusal is not None:
             return refusal
         background, policy = self._background(key, hot, loads), self._spec.policy
+        load = HotLoad(key, hot[key].load, hot[key].current)
+        terms = Terms(partitioner=self._partitioner, eps=policy.eps, max_shards=policy.max_shards)
         if standing is not None and standing.suffixes and self._stands(standing, len(loads)):
-            resized = resize(
-                key,
-                standing.suffixes,
-                standing.partitions,
-                hot[key].load,
-                background,
-                partitioner=self._partitioner,
-                eps=policy.eps,
-                max_shards=policy.max_shards,
-                current=hot[key].current,
-            )
-            return resized or self._as_plan(standing)
-        verdict = plan_split(
-            key,
-            hot[key].load,
-            background,
-            partitioner=self._partitioner,
-            eps=policy.eps,
-            max_shards=policy.max_shards,
-            current=hot[key].current,
-        )
+            return resize(load, standing, background, terms) or self._as_plan(standing)
+        verdict = plan_split(load, background, terms)
         return None if isinstance(verdict, Refusal) and verdict.reason in _PASSING else verdict
 
-    def _background(self, key: bytes, hot: Mapping[bytes, HotLoad], loads: Sequence[float]) -> list[float]:
+    def _background(self, key: bytes, hot: Mapping[bytes, Measured], loads: Sequence[float]) -> list[float]:
         """The load of every partition without ``key``, the other hot keys being where their routes send them."""
         rest = list(loads)
         for other, measured in hot.items():
@@ -148,7 +134,7 @@ class Router:
 
     def _stands(self, route: Route, partitions: int) -> bool:
         return route.partitioner == self._partitioner.name and stands(
-            route.base_key, route.suffixes, route.partitions, partitioner=self._partitioner, partition_count=partitions
+            route.base_key, route, self._partitioner, partitions
         )
 
     def _as_plan(self, route: Route) -> Plan | None:
@@ -172,16 +158,20 @@ class Router:
         waits = self.obeyed and standing.state is RouteState.PROPOSED
         return standing.suffixes == verdict.suffixes and standing.partitions == verdict.partitions and not waits
 
-    def _put(self, key: bytes, hot: HotLoad, verdict: Plan | Refusal, moment: Moment) -> Turn:
+    def _put(self, key: bytes, hot: Measured, verdict: Plan | Refusal, moment: Moment) -> Turn:
         before = self._book.get(key)
         planned = verdict if isinstance(verdict, Plan) else None
         active = planned is not None and self.obeyed
         tenant = tenant_of(key, self._spec.layout)
+        text, b64 = key_text(key)
         route = Route(
             topic=self._spec.name,
-            **names(key),
+            key=text,
+            key_b64=b64,
             tenant=None if tenant is None else tenant.decode(errors="replace"),
-            treatment=Treatment.SPLIT if planned else _REFUSED_TREATMENT.get(RefusalReason(verdict.reason), Treatment.ISOLATE),
+            treatment=Treatment.SPLIT
+            if planned
+            else _REFUSED_TREATMENT.get(RefusalReason(verdict.reason), Treatment.ISOLATE),
             state=RouteState.ACTIVE if active else RouteState.PROPOSED,
             epoch=moment.epoch,
             suffixes=planned.suffixes if planned else (),
@@ -189,7 +179,9 @@ class Router:
             partition_count=planned.partition_count if planned else 0,
             partitioner=self._partitioner.name,
             ordering=self._spec.ordering,
-            since_ms=before.since_ms if before is not None and before.state is not RouteState.RETIRED else moment.now_ms,
+            since_ms=before.since_ms
+            if before is not None and before.state is not RouteState.RETIRED
+            else moment.now_ms,
             changed_ms=moment.now_ms,
             share=hot.share,
             lower=hot.lower,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from hotshard.core.wire.event import Event
-from hotshard.core.wire.report import WindowReport
-from hotshard.core.wire.route import Route, TopicState
-from hotshard.core.wire.state import TopicHead
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hotshard.core.wire.event import Event
+    from hotshard.core.wire.report import WindowReport
+    from hotshard.core.wire.route import Route, TopicState
+    from hotshard.core.wire.state import TopicHead
 
 
 @dataclass(frozen=True, slots=True)

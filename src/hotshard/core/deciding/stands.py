@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from hotshard.core.panes.windows import PartitionStand
-from hotshard.core.wire.pane import Pane, Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hotshard.core.wire.pane import Pane, Progress
 
 #: A worker's word on a partition is believed this long.
 BELIEVED_MS: Final = 10_000

@@ -20,6 +20,11 @@ class AioKafka:
     def __init__(self, connection: KafkaConnection, *, client_id: str = "hotshard", timeout_s: float = 15.0) -> None:
         self._link = Link(connection, client_id, timeout_s)
 
+    @property
+    def link(self) -> Link:
+        """For what only a real cluster has, such as the offsets of a group."""
+        return self._link
+
     def publisher(self) -> Publisher:
         return AioPublisher(self._link)
 

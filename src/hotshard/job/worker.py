@@ -1,0 +1,215 @@
+"""A worker: two Faust apps in one process, observe on the mirror and decide on hotshard's own topics."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from hotshard.core.deciding.decider import Setup, TopicDecider
+from hotshard.doors.clock import Clock, SystemClock
+from hotshard.doors.kafka.groups import RealGroups
+from hotshard.doors.kafka.real import AioKafka
+from hotshard.doors.redis.real import RedisRegistry
+from hotshard.errors import HotshardError, UnavailableError
+from hotshard.job.apps import decide_app, observe_app, observe_group
+from hotshard.job.decide import Deciding
+from hotshard.job.observe import Observer, PaneTimes
+from hotshard.job.registry import RegistryKeeper
+from hotshard.job.routed import Routed, follow_state
+from hotshard.job.says import Says
+from hotshard.job.seat import OwnTopics, Seat
+from hotshard.job.sources import Watched, look_up
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Collection, Coroutine
+
+    import faust
+
+    from hotshard.core.wire.route import Route
+    from hotshard.core.wire.state import TopicHead
+    from hotshard.doors.kafka.contract import Kafka
+    from hotshard.settings.model import Settings
+
+log = logging.getLogger("hotshard.worker")
+
+_Answer = TypeVar("_Answer")
+
+_AGAIN_S: Final = 1.0
+#: SIGTERM ends a worker within 10 s: what is open is cut in the first part, the rest is for leaving the groups.
+FINISH_S: Final = 3.0
+STOP_S: Final = 5.0
+
+
+class Worker:
+    """Everything one process runs. ``start`` waits for what is missing; ``stop`` ends within 10 s."""
+
+    def __init__(self, settings: Settings, clock: Clock | None = None) -> None:
+        self._settings = settings
+        self._clock = clock or SystemClock()
+        self._says = Says(self._clock)
+        self._name = settings.worker.worker_name
+        self._mirror = AioKafka(settings.mirror)
+        self._production = AioKafka(settings.production)
+        self._output: Kafka = AioKafka(settings.output)
+        own = settings.own_topics
+        self._topics = OwnTopics(panes=own.panes, state=own.state, windows=own.windows, events=own.events)
+        self._publisher = self._output.publisher()
+        self._reader = self._output.reader()
+        self._admin = self._output.admin()
+        self._routed = Routed()
+        self._keeper = RegistryKeeper(
+            RedisRegistry(settings.redis.url, namespace=settings.worker.namespace, options=settings.redis.options()),
+            self._says,
+        )
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._apps: list[faust.App] = []
+
+    async def start(self) -> None:
+        """Look everything up, and begin to observe and to decide."""
+        await self._ensure_topics()
+        watched = await self._look_up()
+        await self._begin_groups(watched)
+        self.observer = self._make_observer(watched)
+        self.deciding = self._make_deciding(watched)
+        self._spawn("state", lambda: follow_state(self._reader, self._topics.state, self._routed, self._says))
+        self._spawn("registry", self._keeper.run)
+        await self._start_app(decide_app(self._settings, self.deciding, self._says))
+        self._spawn("decide", self.deciding.decide_forever)
+        await self._start_app(observe_app(self._settings, tuple(watched.sources), self.observer, self._says))
+        self._spawn("cut", self.observer.cut_forever)
+        self._spawn("progress", self.observer.tell_progress_forever)
+        log.info("worker %s watches %s", self._name, ", ".join(sorted(watched.sources)))
+
+    async def stop(self) -> None:
+        """Cut what is open, leave the groups, close every connection."""
+        for task in self._tasks:
+            if task.get_name() in {"cut", "progress"}:
+                task.cancel()
+        if hasattr(self, "observer"):
+            await _within(FINISH_S, self.observer.finish())
+        await _within(STOP_S, *(app.stop() for app in self._apps))
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if hasattr(self, "deciding"):
+            await _within(1.0, self.deciding.revoked())
+        await _within(1.0, self._publisher.stop(), self._reader.stop(), self._admin.stop(), self._keeper.close())
+
+    # -- before anything runs --------------------------------------------------------------------
+
+    async def _ensure_topics(self) -> None:
+        own = self._settings.own_topics
+        for wanted in own.wanted():
+            exact = wanted.name in {own.panes, own.state}
+            await self._waited(partial(self._admin.ensure, wanted, exact=exact))
+
+    async def _look_up(self) -> Watched:
+        mirror, production = self._mirror.admin(), self._production.admin()
+        try:
+            return await look_up(self._settings.topic_specs(), mirror, production, self._says)
+        finally:
+            await mirror.stop()
+            await production.stop()
+
+    async def _begin_groups(self, watched: Watched) -> None:
+        """A new group begins at the end of its topics, and has committed that before its first member joins."""
+        groups, group = RealGroups(self._mirror.link), observe_group(self._settings)
+        for name in watched.sources:
+            if await self._waited(partial(groups.begin_at_end, group, name)):
+                log.info("group %s is new and begins at the end of %s", group, name)
+
+    async def _waited(self, call: Callable[[], Awaitable[_Answer]]) -> _Answer:
+        """Call until Kafka answers."""
+        while True:
+            try:
+                answer = await call()
+            except UnavailableError as error:
+                self._says.waiting("Kafka", error)
+                await asyncio.sleep(_AGAIN_S)
+            else:
+                self._says.well("Kafka")
+                return answer
+
+    # -- the two halves --------------------------------------------------------------------------
+
+    def _make_observer(self, watched: Watched) -> Observer:
+        worker = self._settings.worker
+        return Observer(
+            sources=watched.sources,
+            times=PaneTimes(window_ms=worker.window_ms, pane_ms=worker.pane_ms),
+            panes_topic=self._topics.panes,
+            worker=self._name,
+            publisher=self._publisher,
+            routed=self._routed,
+            clock=self._clock,
+            says=self._says,
+        )
+
+    def _make_deciding(self, watched: Watched) -> Deciding:
+        setups = {
+            spec.name: Setup(
+                spec=spec,
+                partitions=watched.partitions[spec.name],
+                namespace=self._settings.worker.namespace,
+                window_ms=self._settings.worker.window_ms,
+                grace_ms=self._settings.worker.grace_ms,
+            )
+            for spec in self._settings.topic_specs()
+        }
+
+        def make_decider(topic: str, head: TopicHead | None, routes: Collection[Route]) -> TopicDecider:
+            return TopicDecider(setups[topic], head, routes, now_ms=self._clock.now_ms())
+
+        def make_seat(partition: int) -> Seat:
+            return Seat(
+                partition,
+                topics=self._topics,
+                speaker=self._output.speaker(
+                    f"hotshard-{self._settings.worker.namespace}-{self._settings.worker.group}-{partition}",
+                    transactional=self._settings.worker.transactions,
+                ),
+                reader=self._reader,
+                admin=self._admin,
+                make=make_decider,
+            )
+
+        return Deciding(
+            panes_topic=self._topics.panes,
+            panes_partitions=self._settings.own_topics.partitions,
+            topics=tuple(setups),
+            make_seat=make_seat,
+            keeper=self._keeper,
+            clock=self._clock,
+            says=self._says,
+        )
+
+    async def _start_app(self, app: faust.App) -> None:
+        self._apps.insert(0, app)
+        await app.start()
+
+    def _spawn(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        self._tasks.add(asyncio.create_task(_kept_up(name, work), name=name))
+
+
+async def _kept_up(name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run a loop that never ends; where a fault of ours ends it, say so and begin it again."""
+    while True:
+        try:
+            await work()
+        except Exception:
+            log.exception("the worker's loop %s has failed and begins again", name)
+        await asyncio.sleep(_AGAIN_S)
+
+
+async def _within(seconds: float, *steps: Coroutine[Any, Any, Any]) -> None:
+    """Let each step have its time; one that fails or takes longer is left."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            for result in await asyncio.gather(*steps, return_exceptions=True):
+                if isinstance(result, HotshardError):
+                    log.info("while stopping: %s", result)
+                elif isinstance(result, Exception):
+                    log.warning("while stopping: %s: %s", type(result).__name__, result)
