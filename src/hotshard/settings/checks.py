@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from hotshard.errors import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable
 
     from hotshard.core.topic import TopicSpec
     from hotshard.doors.kafka.connection import KafkaConnection
+    from hotshard.settings.kinds import Value
     from hotshard.settings.model import OwnTopics, RedisConnection, Settings
-
-_DEFAULT: Final = "default"
+    from hotshard.settings.setting import Setting
 
 
 def check(settings: Settings) -> None:
@@ -40,11 +40,13 @@ def check_login(section: str, connection: KafkaConnection) -> None:
         )
 
 
-def check_unused(section: str, origins: Mapping[str, str]) -> None:
+def check_unused(section: str, given: Iterable[tuple[Setting, Value, str]]) -> None:
     """A connection without addresses is the mirror's, so nothing else of it may be set."""
-    for name, origin in origins.items():
-        if name.startswith(f"{section}.") and name != f"{section}.bootstrap_servers" and origin != _DEFAULT:
-            raise SettingsError(f"{name} ({origin}) has no use without {section}.bootstrap_servers; set that too")
+    for setting, value, origin in given:
+        if setting.section == section and value != setting.default:
+            raise SettingsError(
+                f"{setting.name} ({origin}) has no use without {section}.bootstrap_servers; set that too"
+            )
 
 
 def check_redis(redis: RedisConnection) -> None:

@@ -11,7 +11,7 @@ from hotshard.settings import checks
 from hotshard.settings.masking import masked
 from hotshard.settings.model import InForce, OwnTopics, RedisConnection, Settings, WorkerSettings
 from hotshard.settings.sources import AS_MIRROR, Given, Sheet, defaults, lay_environment, lay_file, lay_flags
-from hotshard.settings.table import TABLE
+from hotshard.settings.table import LIKE_MIRROR, TABLE
 from hotshard.settings.topic_rows import OF_A_TOPIC, POLICY_KEYS
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def _kafka(sheet: Sheet, section: str) -> KafkaConnection:
 def _other_kafka(sheet: Sheet, section: str, mirror: KafkaConnection) -> KafkaConnection:
     if sheet.values[f"{section}.bootstrap_servers"].value:
         return _kafka(sheet, section)
-    checks.check_unused(section, {name: given.origin for name, given in sheet.values.items()})
+    checks.check_unused(section, ((setting, *sheet.values[setting.name]) for setting in TABLE))
     return mirror
 
 
@@ -119,7 +119,7 @@ def _in_force(sheet: Sheet) -> Iterator[InForce]:
 
 def _of_connection(sheet: Sheet, setting: Setting) -> Given:
     """The value itself, or the mirror's for a connection that is not given."""
-    if setting.section not in ("production", "output") or sheet.values[f"{setting.section}.bootstrap_servers"].value:
+    if setting.section not in LIKE_MIRROR or sheet.values[f"{setting.section}.bootstrap_servers"].value:
         return sheet.values[setting.name]
     return Given(sheet.values[f"mirror.{setting.key}"].value, AS_MIRROR)
 

@@ -6,7 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING, Final
 
 from hotshard.settings.kinds import Number, Value, as_toml
-from hotshard.settings.table import FILE_VARIABLE, SECTIONS, TABLE, TOPICS_VARIABLE
+from hotshard.settings.table import FILE_VARIABLE, LIKE_MIRROR, SECTIONS, TABLE, TOPICS_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -47,13 +47,11 @@ def reference_markdown() -> str:
     rows += [
         f"| `{setting.name}` | `{_default(setting)}` | {_cell(_takes(setting))} | {_cell(setting.help)} |"
         for setting in TABLE
+        if setting.section not in LIKE_MIRROR
     ]
-    rows += [
-        (
-            f"| `topics.<name>.<setting>` | as in `defaults` | any setting of `defaults` | One section per topic; or"
-            f" `{TOPICS_VARIABLE}=orders,pay=dc1.pay` |"
-        )
-    ]
+    rows += [f"| `{section}.*` | | as `mirror.*` | {SECTIONS[section]} |" for section in LIKE_MIRROR]
+    topics = f"The topics to watch, one section each; or `{TOPICS_VARIABLE}=orders,pay=dc1.pay`."
+    rows.append(f"| `topics.<name>.*` | as `defaults.*` | as `defaults.*` | {topics} |")
     return "\n".join(rows) + "\n"
 
 

@@ -135,7 +135,7 @@ def _kafka(section: str, addresses: tuple[str, ...]) -> tuple[Setting, ...]:
         Setting(section, "bootstrap_servers", ADDRESSES, addresses, "Where the cluster is reached first."),
         Setting(section, "security_protocol", protocols, "PLAINTEXT", "SSL is TLS, SASL is a login."),
         Setting(section, "sasl_mechanism", mechanisms, "PLAIN", "The way to log in."),
-        Setting(section, "sasl_username", text, None, "The user."),
+        Setting(section, "sasl_username", text, None, "The user to log in as."),
         Setting(section, "sasl_password", text, None, "The user's password.", secret=True),
         Setting(section, "ca_file", text, None, "PEM file of the authorities to trust; the system's if none."),
         Setting(section, "cert_file", text, None, "PEM file of the client certificate."),
@@ -204,6 +204,8 @@ TABLE: Final[tuple[Setting, ...]] = (
     *_REDIS,
     *TOPIC_ROWS,
 )
+#: The connections that are the mirror's where they are not given.
+LIKE_MIRROR: Final = ("production", "output")
 BY_NAME: Final[Mapping[str, Setting]] = MappingProxyType({setting.name: setting for setting in TABLE})
 
 #: Beside the table: which topics there are, when the file names none or not all.
