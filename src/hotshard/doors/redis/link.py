@@ -21,7 +21,42 @@ CONNECT_TIMEOUT_S: Final = 2.0
 #: Every answer must be there within this; a call that waits adds its waiting time.
 ANSWER_TIMEOUT_S: Final = 3.0
 
-_OUT_OF_SERVICE: Final = ("OOM", "MISCONF", "LOADING", "BUSY", "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN", "NOREPLICAS")
+_Meaning = tuple[tuple[type[Exception], ...], tuple[str, ...], type[HotshardError], str]
+
+#: What redis-py raises, by its class or by how its text begins, and what that means. The first that fits holds.
+_MEANINGS: Final[tuple[_Meaning, ...]] = (
+    (
+        (foreign.AuthenticationError,),
+        ("NOAUTH", "WRONGPASS", "Protocol error: unauthenticated"),  # the last for a command of many parts
+        RefusedError,
+        "refused the login; check user and password",
+    ),
+    (
+        (foreign.NoPermissionError,),
+        ("NOPERM", "ACL failure"),
+        RefusedError,
+        "refused a command; give the user the rights that deploy/redis.acl lists",
+    ),
+    (
+        (foreign.ReadOnlyError,),
+        ("READONLY",),
+        RefusedError,
+        "is a read-only replica; give the address of the primary",
+    ),
+    (
+        (foreign.OutOfMemoryError,),
+        ("OOM",),
+        UnavailableError,
+        "is out of memory; raise its maxmemory, the registry needs little",
+    ),
+    (
+        (foreign.BusyLoadingError, foreign.ClusterDownError, foreign.TryAgainError),
+        ("MISCONF", "BUSY", "NOREPLICAS"),
+        UnavailableError,
+        "is not in service; see its own log",
+    ),
+    ((foreign.ResponseError,), (), RefusedError, "refused a command; it must be a Redis of 6.2 or later"),
+)
 
 
 class Link:
@@ -71,14 +106,9 @@ class Link:
     def explain(self, error: Exception) -> HotshardError:
         """What ``error`` means, in one line that names the fix."""
         text = " ".join(str(error).split()) or type(error).__name__
-        if isinstance(error, foreign.AuthenticationError) or text.startswith(("NOAUTH", "WRONGPASS")):
-            return RefusedError(f"Redis at {self.name} refused the login; check user and password ({text})")
-        if isinstance(error, foreign.NoPermissionError) or "NOPERM" in text or "no permissions" in text:
-            return RefusedError(f"Redis at {self.name} refused a command; the user needs more rights ({text})")
-        if isinstance(error, foreign.ReadOnlyError) or "READONLY" in text:
-            return RefusedError(f"Redis at {self.name} is a read-only replica; give the address of the primary")
-        if isinstance(error, foreign.ResponseError) and not text.startswith(_OUT_OF_SERVICE):
-            return RefusedError(f"Redis at {self.name} refused a command ({text})")
+        for kinds, openings, ours, what in _MEANINGS:
+            if isinstance(error, kinds) or text.startswith(openings):
+                return ours(f"Redis at {self.name} {what} ({text})")
         return UnavailableError(f"Redis at {self.name} does not answer; check its address and that it runs ({text})")
 
     @staticmethod
