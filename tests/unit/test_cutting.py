@@ -8,7 +8,7 @@ import pytest
 from hotshard.core.panes.cutting import IDLE_MS
 from hotshard.core.policy.thresholds import Policy
 from hotshard.core.topic import KeyLayout, Load
-from hotshard.core.wire.pane import Row, travelling_key
+from hotshard.core.wire.pane import Row, encode, travelling_key
 from hotshard.errors import PaneGapError
 from tests.support.counting import NOW_MS, WINDOW_MS, partition_panes, slab, take, topic
 
@@ -180,7 +180,7 @@ def test_a_pane_is_live_at_the_end_of_the_log_or_within_ten_seconds(behind_ms: i
 
 
 def flood(panes: PartitionPanes, hot: int, others: int, now_ms: int = NOW_MS) -> None:
-    keys = [b"t\x1fhot"] * hot + [b"t\x1f%d" % n for n in range(others)]
+    keys = [b"t\x1fhot"] * hot + [b"t\x1f%d" % (n % 500) for n in range(others)]
     panes.add(slab(panes.position, keys, at_ms=now_ms), now_ms, NONE)
 
 
@@ -206,6 +206,23 @@ def test_a_key_below_the_floor_or_a_tenth_of_the_load_is_no_candidate(hot: int, 
     panes = partition_panes()
     flood(panes, hot, others)
     assert panes.early(NOW_MS) is None
+
+
+def test_a_key_with_just_the_floor_and_a_tenth_of_the_load_is_a_candidate() -> None:
+    panes = partition_panes()
+    flood(panes, 250, 2_250)
+    assert panes.early(NOW_MS) is not None
+
+
+def test_an_early_version_stands_while_counting_goes_on() -> None:
+    panes = partition_panes()
+    flood(panes, 250, 0)
+    version = panes.early(NOW_MS)
+    assert version is not None
+    said = encode(version)
+    flood(panes, 250, 0)
+    take(panes)
+    assert encode(version) == said
 
 
 def test_the_floor_is_the_policys() -> None:
@@ -348,6 +365,18 @@ def test_a_candidates_row_carries_the_windows_before() -> None:
         first = max(0, window - 6)
         assert rows(pane)[b"t\x1fhot"].recent == tuple(100 + before for before in range(first, window))
         assert rows(pane)[b"t\x1f1"].recent == ()
+
+
+def test_panes_of_more_keys_than_are_counted_exactly_are_remembered_whole() -> None:
+    panes = partition_panes()
+    for part in range(3):
+        keys = [b"t\x1f%d" % n for n in range(part * 1_500, part * 1_500 + 1_500)] + [b"t\x1fhot"] * 250
+        panes.add(slab(panes.position, keys), NOW_MS, NONE)
+        assert (panes.early(NOW_MS) is not None) == (part < 2)  # a look settles what is pending
+    take(panes)
+    later_ms = NOW_MS + WINDOW_MS
+    assert panes.recent(b"t\x1fhot", later_ms).estimates[0] >= 750
+    assert all(panes.recent(b"t\x1f%d" % n, later_ms).estimates[0] >= 1 for n in range(4_500))
 
 
 def test_any_key_can_be_asked_for_with_what_the_answer_is_worth() -> None:

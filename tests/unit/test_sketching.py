@@ -42,7 +42,7 @@ def test_a_list_below_the_sketchs_own_error_is_never_asked_for() -> None:
 def test_a_list_of_all_names_is_one_of_all_names() -> None:
     sketch = FrequentItems()
     for name in names(100):
-        sketch.update(name, 7)
+        sketch.update(name, 1)
     assert len(sketch.over(0)[1]) == 100
 
 
@@ -192,6 +192,13 @@ def test_parts_of_a_window_add_up_whether_counted_or_given() -> None:
     assert recent.estimates == (15,)
     assert recent.errors == (1,)
     assert recent.confidence == pytest.approx(1 - math.exp(-4))
+
+
+def test_the_window_added_to_longest_ago_is_forgotten() -> None:
+    history = History()
+    for window in (10, 11, 12, 13, 14, 15, 10, 16, 17):
+        history.add(window, {b"a": 1})
+    assert history.before(16, b"a").estimates == (2, 0, 1, 1, 1, 1)
 
 
 def test_a_window_far_in_the_future_does_not_drive_the_others_out() -> None:

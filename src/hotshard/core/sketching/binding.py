@@ -3,7 +3,7 @@
 The binding does not guard itself; so here, and only here, it is called, and these rules hold:
 
 - names are ``bytes`` and never crafted strings, weights are whole, positive and below 2**53;
-- a threshold is never 0 and never below a sketch's own error (such a list misses names silently);
+- a threshold is never below a sketch's own error, as such a list misses names silently;
 - count-min is fed with integers, as it leaves out the empty string, and its own lower bound is not
   used, as it is none;
 - nothing is ever deserialized: damaged bytes can end the process. Sketches stay in the process,
@@ -58,10 +58,9 @@ class FrequentItems:
     def over(self, weight: int) -> tuple[int, list[tuple[bytes, int, int]]]:
         """A threshold, and ``(name, lower, upper)`` of every name whose upper bound is above it.
 
-        The threshold is ``weight``, raised to the sketch's own error and to at least 1: the least for
-        which no name is missing.
+        The threshold is ``weight``, raised to the sketch's own error: the least for which no name is missing.
         """
-        least = max(weight, self.error, 1)
+        least = max(weight, self.error)
         rows = self._sketch.get_frequent_items(frequent_items_error_type.NO_FALSE_NEGATIVES, least)
         return least, [(name, lower, upper) for name, _, lower, upper in rows]
 
