@@ -6,10 +6,13 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hotshard.doors.kafka.connection import EXTRA_NAMES, KafkaConnection
 from hotshard.errors import SettingsError
 from hotshard.settings import load
+from hotshard.settings.masking import masked_url
 from hotshard.settings.table import TABLE
 
 if TYPE_CHECKING:
@@ -169,3 +172,10 @@ def test_a_secret_that_is_no_text_is_not_repeated(tmp_path: Path) -> None:
     with pytest.raises(SettingsError) as caught:
         load(path)
     assert "424242" not in str(caught.value)
+
+
+@given(
+    st.text(min_size=9), st.sampled_from(["redis://ann:{}@h:1/0", "redis://:{}@h", "ann:{}@h", "http://a:{}@h?x=y@z"])
+)
+def test_no_password_in_an_address_is_shown_however_it_is_written(password: str, form: str) -> None:
+    assert password not in masked_url(form.format(password))

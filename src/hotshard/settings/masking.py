@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 MASK: Final = "********"
 _V = TypeVar("_V", bound=Value)
 
-#: ``user:password@`` after the scheme, and ``password=`` among the options of a URL.
-_IN_LOGIN: Final = re.compile(r"(?<=//)([^/?#]*):([^/?#]*)@")
-_IN_OPTIONS: Final = re.compile(r"(?i)([?&][^=&#]*passw?o?r?d?=)[^&#]*")
+#: ``user:password@``, with or without a scheme, up to the last ``@``: a password may be written unquoted by mistake.
+_IN_LOGIN: Final = re.compile(r"^((?:[^:/?#@]*://)?[^:@]*):.*@", re.DOTALL)
+#: ``password=`` among the options of a URL.
+_IN_OPTIONS: Final = re.compile(r"([?&][^=&#]*password=)[^&#]*", re.IGNORECASE)
 
 
 def masked(setting: Setting, value: _V) -> _V | str:
