@@ -133,10 +133,6 @@ def test_names_that_may_reach_a_load_are_all_found() -> None:
     assert {b"a", b"b"} >= set(many.at_least(1_000)) >= {b"a"}
 
 
-def test_equal_loads_stand_in_the_order_of_their_names() -> None:
-    assert [row.key for row in tally({b"b": 1, b"c": 1, b"a": 1}).heavy(3).rows] == [b"a", b"b", b"c"]
-
-
 # -- merging -----------------------------------------------------------------------------------------
 
 

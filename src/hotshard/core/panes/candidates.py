@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class Candidates:
         return candidate_load(pane_load, self._floor)
 
     def any_new(self, lowers: Mapping[bytes, int]) -> bool:
-        """Whether a key is heavier by half than what was told of it. ``lowers`` are those of candidates."""
+        """Whether a candidate has at least twice what was told of it; ``lowers`` are the bounds of candidates."""
         return any(lower >= _GROWTH * self._told.get(key, 0) for key, lower in lowers.items())
 
     def tell(self, rows: Iterable[Row]) -> None:
@@ -46,5 +47,5 @@ class Candidates:
         self._told = self._worth(rows)
 
     def _worth(self, rows: Iterable[Row]) -> dict[bytes, int]:
-        # Of a lighter key nothing need be noted, as the floor is twice what was told.
-        return {row.key: row.lower for row in rows if _GROWTH * row.lower >= self._floor}
+        # Rows stand by falling upper bound. Lighter ones need no note: the floor is twice what was told of them.
+        return {row.key: row.lower for row in takewhile(lambda row: _GROWTH * row.upper >= self._floor, rows)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -249,10 +250,12 @@ class PartitionPanes:
         floor = round(self._spec.policy.floor_name_per_s * self._pane_ms / 1000)
         least = candidate_load(load, floor)
         window = time_ms // self._window_ms
-        rows = tuple(
+        # Rows stand by falling upper bound, and no lower bound is above it.
+        worth = tuple(takewhile(lambda row: row.upper >= least, keys.rows))
+        told = tuple(
             msgspec.structs.replace(row, recent=self._history.before(window, row.key).estimates)
             if row.lower >= least
             else row
-            for row in keys.rows
+            for row in worth
         )
-        return HeavyList(rows, keys.error)
+        return HeavyList(told + keys.rows[len(worth) :], keys.error)

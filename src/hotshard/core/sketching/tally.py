@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from itertools import starmap
+from operator import itemgetter
 from typing import Final
 
 from hotshard.core.sketching.binding import FrequentItems
-from hotshard.core.sketching.merging import heaviest_first, least_listed
+from hotshard.core.sketching.merging import least_listed
 from hotshard.core.wire.pane import HeavyList, Row
 
 #: Names counted exactly before a sketch takes over.
@@ -52,13 +55,21 @@ class Tally:
         """The heaviest names, where ``load`` is all that was counted: see :class:`HeavyList`."""
         least = least_listed(load)
         if self._sketch is None:
-            rows = [Row(name, exact, exact) for name, exact in self._exact.items() if exact >= least]
-            light = max((exact for exact in self._exact.values() if exact < least), default=0)
-            return _cut(rows, light)
-        bound, found = self._sketch.over(least - 1)
+            return _listed_exactly(self._exact, least)
+        bound, rows = self._sketch.over(least - 1)
         # Names that were tracked and not listed have an upper bound of at most `bound`.
-        error = self._sketch.error if len(found) == self._sketch.tracked else bound
-        return _cut([Row(*row) for row in found], error)
+        error = self._sketch.error if len(rows) == self._sketch.tracked else bound
+        rows.sort(key=itemgetter(2), reverse=True)
+        if len(rows) > MAX_ROWS:
+            error = max(error, rows[MAX_ROWS][2])
+        return HeavyList(tuple(starmap(Row, rows[:MAX_ROWS])), error)
+
+
+def _listed_exactly(loads: dict[bytes, int], least: int) -> HeavyList:
+    ranked = sorted(loads.items(), key=itemgetter(1), reverse=True)
+    count = min(MAX_ROWS, bisect_right(ranked, -least, key=lambda row: -row[1]))
+    error = ranked[count][1] if count < len(ranked) else 0
+    return HeavyList(tuple([Row(name, load, load) for name, load in ranked[:count]]), error)
 
 
 def _feed(sketch: FrequentItems, loads: dict[bytes, int]) -> None:
@@ -72,10 +83,3 @@ def _sum(one: dict[bytes, int], other: dict[bytes, int]) -> dict[bytes, int]:
     for name, load in small.items():
         large[name] = large.get(name, 0) + load
     return large
-
-
-def _cut(rows: list[Row], error: int) -> HeavyList:
-    rows.sort(key=heaviest_first)
-    if len(rows) > MAX_ROWS:
-        error = max(error, rows[MAX_ROWS].upper)
-    return HeavyList(tuple(rows[:MAX_ROWS]), error)
