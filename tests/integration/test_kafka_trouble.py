@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from aiokafka import AIOKafkaProducer
 
 from hotshard.demo.servers import ApacheKafka, apache_missing
 from hotshard.demo.servers.kafka import Login
@@ -236,6 +237,18 @@ async def test_a_kafka_that_hangs_ends_every_call_in_time_and_nothing_dropped_co
     assert 4 <= before <= 6  # the two that were under way may or may not stand
     await parts.close()
     assert await parts.count() == before
+
+
+async def test_an_open_transaction_that_does_not_end_is_told_in_time(shaky: ApacheKafka, parts: Parts) -> None:
+    dying = AIOKafkaProducer(bootstrap_servers=shaky.bootstrap, transactional_id=f"{parts.topic}-other")
+    await dying.start()
+    await dying.begin_transaction()
+    await dying.send_and_wait(parts.topic, b"open", b"k", 0)
+    with pytest.raises(UnavailableError, match="has an open transaction at offset"):
+        await parts.count()
+    await dying.abort_transaction()
+    await dying.stop()
+    assert await parts.count() == 2
 
 
 async def test_ending_while_kafka_is_away_does_not_hang(shaky: ApacheKafka, parts: Parts) -> None:

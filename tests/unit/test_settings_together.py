@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from typing import TYPE_CHECKING
 
@@ -74,6 +75,14 @@ def test_tls_files_that_are_not_there_are_told() -> None:
 def test_tls_without_files_trusts_the_systems_authorities() -> None:
     context = KafkaConnection(security_protocol="SSL").client_kwargs()["ssl_context"]
     assert context.check_hostname
+
+
+def test_kerberos_without_its_package_is_told() -> None:
+    if importlib.util.find_spec("gssapi") is not None:
+        pytest.skip("gssapi is installed here")
+    mirror = load(flags=connection("mirror", security_protocol="SASL_SSL", sasl_mechanism="GSSAPI")).mirror
+    with pytest.raises(SettingsError, match="pip install gssapi"):
+        mirror.client_kwargs()
 
 
 def test_an_extra_that_aiokafka_does_not_share_is_refused() -> None:

@@ -129,7 +129,7 @@ _WORKER: Final = (
 
 def _kafka(section: str, addresses: tuple[str, ...]) -> tuple[Setting, ...]:
     protocols = Choice(("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"))
-    mechanisms = Choice(("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI", "OAUTHBEARER"))
+    mechanisms = Choice(("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI"))
     text, limit = Text(optional=True), Number(0, 3_600_000)
     return (
         Setting(section, "bootstrap_servers", ADDRESSES, addresses, "Where the cluster is reached first."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import ssl
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -74,6 +75,8 @@ class KafkaConnection:
         by_password = self.sasl_mechanism == "PLAIN" or self.sasl_mechanism.startswith("SCRAM")
         if by_password and not (self.sasl_username and self.sasl_password):
             raise SettingsError(f"{self.security_protocol} with {self.sasl_mechanism} needs a user and a password")
+        if self.sasl_mechanism == "GSSAPI" and importlib.util.find_spec("gssapi") is None:
+            raise SettingsError("sasl_mechanism GSSAPI needs a package that is not installed: pip install gssapi")
 
     def _ssl_context(self) -> ssl.SSLContext:
         for file in (self.ca_file, self.cert_file, self.key_file):

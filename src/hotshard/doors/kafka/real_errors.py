@@ -39,12 +39,13 @@ _NEVER: Final = (
     kafka.PolicyViolationError,
     kafka.RecordListTooLargeError,
 )
-#: What a call to aiokafka may raise when the cluster is at fault. (It asserts its transaction states.)
+#: So many addresses are tried one by one when none let aiokafka in.
+_KNOCKS: Final = 3
+#: What a call to aiokafka may raise when the cluster is at fault.
 FOREIGN: Final = (
     kafka.KafkaError,
     kafka.ConsumerStoppedError,
     kafka.IllegalOperation,
-    AssertionError,
     OSError,
     TimeoutError,
 )
@@ -82,7 +83,7 @@ async def explain(error: BaseException, connection: KafkaConnection, doing: str)
     if not isinstance(told, UnavailableError):
         return told
     found: HotshardError | None = None
-    for host, port, _ in collect_hosts(connection.bootstrap_servers, randomize=False):
+    for host, port, _ in collect_hosts(connection.bootstrap_servers, randomize=False)[:_KNOCKS]:
         cause = await _knock(host, port, connection)
         if cause is None:
             return told

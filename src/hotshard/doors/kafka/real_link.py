@@ -49,11 +49,11 @@ class Link:
 
     @contextlib.asynccontextmanager
     async def calling(self, doing: str) -> AsyncIterator[None]:
-        """Bound by the time limit, errors translated."""
+        """Bound by the time limit, errors translated; aiokafka asserts the states of its transactions."""
         try:
             async with asyncio.timeout(self.timeout_s):
                 yield
-        except FOREIGN as error:
+        except (*FOREIGN, AssertionError) as error:
             raise translate(error, self.connection, doing) from error
 
 
@@ -76,7 +76,9 @@ async def require(client: AIOKafkaClient, topic: str, connection: KafkaConnectio
 async def look_at(client: AIOKafkaClient, topic: str) -> TopicLook | None:
     """What the cluster knows of a topic, without creating it; None when it does not exist."""
     response = await client.send(_node_of(client), MetadataRequest([topic], allow_auto_topic_creation=False))
-    described = next(entry for entry in response.to_object()["topics"] if entry["topic"] == topic)
+    described = next((entry for entry in response.to_object()["topics"] if entry["topic"] == topic), None)
+    if described is None:
+        return None
     error: type[BrokerResponseError] = for_code(described["error_code"])
     if error is UnknownTopicOrPartitionError:
         return None
