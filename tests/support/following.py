@@ -64,7 +64,7 @@ class Driven:
                 case Follow():
                     changes = self._reader.changes(step.after, 0.0)
                     follower.changes_read(changes, now_s)
-                    return bool(changes)
+                    return bool(changes) or not isinstance(follower.next_step(now_s), Follow)
                 case Pause():
                     return False
         except HotshardError as error:

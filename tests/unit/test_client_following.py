@@ -78,6 +78,26 @@ def test_a_gap_in_the_log_is_closed_by_a_snapshot() -> None:
     assert driven.follower.counts.snapshots == 2
 
 
+def test_a_change_between_the_log_and_the_look_at_meta_is_no_gap() -> None:
+    driven = started()
+    driven.clock.advance(2.0)
+    driven.publish(state(2, route(suffixes=("0",))))
+    driven.settle()
+    assert driven.sends(TOPIC) == {BASE: {BASE + b"\x1f0"}}
+    assert (driven.follower.counts.snapshots, driven.follower.counts.changes) == (1, 1)
+
+
+def test_a_version_that_the_log_never_brings_is_fetched_by_a_snapshot() -> None:
+    driven = started()
+    driven.publish(state(2, route(suffixes=("0",))))
+    driven.registry.store.lose_log()
+    driven.settle()
+    assert driven.sends(TOPIC) == SPLIT
+    driven.wait()
+    assert driven.sends(TOPIC) == {BASE: {BASE + b"\x1f0"}}
+    assert driven.follower.counts.snapshots == 2
+
+
 def test_another_epoch_lets_go_of_what_it_does_not_have() -> None:
     driven = started()
     driven.publish(state(1, route("other"), epoch=2))

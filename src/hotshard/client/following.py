@@ -28,6 +28,8 @@ log = logging.getLogger("hotshard.client")
 
 #: The longest wait for the log, and how often the signs of life are looked at.
 CHECK_S: Final = 2.0
+#: The wait for entries that must be there already.
+_LOOK_S: Final = 0.02
 _FIRST_PAUSE_S: Final = 0.1
 _LONGEST_PAUSE_S: Final = 5.0
 #: Damaged values that are remembered; beyond these they are counted without being logged.
@@ -48,6 +50,8 @@ class Follower:
         self._after = b"0-0"
         self._snapshot_due = True
         self._meta_due_s = 0.0
+        #: Topics of which meta names a version that the log has not brought yet.
+        self._ahead: dict[str, int] = {}
         self._pause_s = 0.0
         self._failed_in_a_row = 0
         self._failure_said: str | None = None
@@ -78,7 +82,7 @@ class Follower:
             return ReadSnapshot(self._topics)
         if now_s >= self._meta_due_s:
             return ReadMeta(self._topics)
-        return Follow(self._after, self._meta_due_s - now_s)
+        return Follow(self._after, _LOOK_S if self._ahead else self._meta_due_s - now_s)
 
     def state(self, now_s: float) -> RegistryState:
         """How much can be relied upon the routes in force."""
@@ -109,6 +113,7 @@ class Follower:
         self.counts.snapshots += 1
         self.reached, self.error = True, None
         self._snapshot_due = False
+        self._ahead.clear()
         self._after = snapshot.last_id
         self._meta_due_s = now_s + self._check_s
         if snapshot.meta is None:
@@ -127,11 +132,7 @@ class Follower:
             mark = self._mark(meta, topic)
             if mark is None:
                 continue  # emptied: what is held stays, until the detector has written it again
-            held = self._held.get(topic)
-            if held is None or (mark.epoch, mark.version) != (held.epoch, held.version):
-                self._snapshot_due = True
-            else:
-                _saw(held, mark.at_ms, now_s)
+            self._compare(topic, mark, now_s)
 
     def changes_read(self, changes: Iterable[RawChange], now_s: float) -> None:
         self._well()
@@ -147,6 +148,9 @@ class Follower:
             if self._take_change(change, now_s):
                 touched.append(change.topic)
         self._publish(touched)
+        # What meta said was in the log before it was read: whoever is still behind has missed something.
+        self._snapshot_due |= any(self._held[topic].version < version for topic, version in self._ahead.items())
+        self._ahead.clear()
 
     def bootstrap(self, topic: str, epoch: int, version: int, routes: Mapping[bytes, bytes]) -> None:
         """Hold a state from elsewhere until the registry is reached. Stale until then."""
@@ -163,6 +167,15 @@ class Follower:
         }
 
     # One topic.
+
+    def _compare(self, topic: str, mark: Mark, now_s: float) -> None:
+        held = self._held.get(topic)
+        if held is None or mark.epoch != held.epoch or mark.version < held.version:
+            self._snapshot_due = True
+        elif mark.version > held.version:
+            self._ahead[topic] = mark.version
+        else:
+            _saw(held, mark.at_ms, now_s)
 
     def _take_topic(self, topic: str, meta: Mapping[bytes, bytes], snapshot: RawSnapshot, now_s: float) -> bool:
         mark, routes = self._mark(meta, topic), snapshot.routes[topic]

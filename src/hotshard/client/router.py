@@ -5,31 +5,33 @@ from __future__ import annotations
 import logging
 import os
 from collections import deque
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import count
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from hotshard.client.bootstrap import dump, load
 from hotshard.client.following import Follower
 from hotshard.client.held import TopicTable
-from hotshard.client.routed import Routed
+from hotshard.client.routed import Routed, Spread
 from hotshard.client.states import Counters, RegistryState
 from hotshard.doors.clock import Clock, SystemClock
 from hotshard.doors.redis.layout import is_topic
 from hotshard.errors import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable
     from pathlib import Path
-
-    from hotshard.client.routed import Spread
 
 log = logging.getLogger("hotshard.client")
 
 _Key = TypeVar("_Key", str, bytes)
 
 _NOTHING: Final = TopicTable()
-_OFF: Final[Mapping[str, TopicTable]] = {}
+#: Spreads by topic and key. Text and bytes stand apart: comparing them is forbidden by `python -bb`.
+_Tables = dict[str, Mapping[Any, Spread[Any]]]
+#: Half the cost of calling the class, and most records have no route.
+_new: Final[Callable[..., Any]] = tuple.__new__
 _DISABLE: Final = "HOTSHARD_DISABLE"
 
 
@@ -54,7 +56,9 @@ class Router:
         self._last_error: deque[int] = deque((0,), maxlen=1)
         if bootstrap is not None:
             load(bootstrap, self._follower)
-        self._sending: Mapping[str, TopicTable] = _OFF
+        self._in_force: Mapping[str, TopicTable] = {}
+        self._texts: _Tables = {}
+        self._keys: _Tables = {}
         self._swap()
 
     # For producers.
@@ -66,22 +70,25 @@ class Router:
         A dictionary look-up. Any error gives the base key and is counted in ``counters.route_errors``.
         """
         try:
-            table = self._sending.get(topic, _NOTHING)
-            if isinstance(key, str):
-                text = table.texts.get(key)
-                return Routed(key) if text is None else text.pick(discriminator)
-            found = table.keys.get(key)
-            return Routed(key) if found is None else found.pick(discriminator)
+            tables: _Tables = self._texts
+            if not isinstance(key, str):
+                tables = self._keys
+            if topic in tables:
+                found = tables[topic].get(key)
+                if found is not None:
+                    picked: Routed[_Key] = found.pick(discriminator)
+                    return picked
         except Exception as error:  # noqa: BLE001 - routing never makes a send fail
             self.route_failed(error)
-            return Routed(key)
+        base: Routed[_Key] = _new(Routed, (key, None, ()))
+        return base
 
     def find(self, topic: str, key: _Key) -> Spread[_Key] | None:
         """The spread of a key that is routed now; None for all others. For wrappers of producers."""
-        table = self._sending.get(topic, _NOTHING)
-        if isinstance(key, str):
-            return table.texts.get(key)
-        return table.keys.get(key)
+        tables: _Tables = self._texts
+        if not isinstance(key, str):
+            tables = self._keys
+        return tables[topic].get(key) if topic in tables else None
 
     def route_failed(self, error: Exception) -> None:
         """Count a record that went out on its base key because of ``error``."""
@@ -154,7 +161,11 @@ class Router:
 
     def _swap(self) -> None:
         """Make what was read last what is sent by."""
-        self._sending = _OFF if self.disabled else self._follower.tables
+        tables = {} if self.disabled else self._follower.tables
+        if tables is not self._in_force:
+            self._in_force = tables
+            self._texts = {topic: table.texts for topic, table in tables.items()}
+            self._keys = {topic: table.keys for topic, table in tables.items()}
 
     def _tell(self) -> None:
         """Tell the application when the state is another than it was told."""

@@ -155,6 +155,10 @@ class Store:
             self._log.add(fields)
             self._wake()
 
+    def lose_log(self) -> None:
+        with self._changed:
+            self._log.clear()
+
     def lose_routes(self, topic: str) -> None:
         with self._changed:
             self._routes.pop(topic, None)
