@@ -6,6 +6,7 @@ No rule lives here. An outage is waited for; a seat in doubt is taken again from
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -29,6 +30,10 @@ TICK_S: Final = 0.25
 #: Least time between two rounds, so that a flood of messages costs rounds, not a round each.
 REST_S: Final = 0.02
 RETRY_S: Final = 1.0
+#: A seat that was taken over is given back by the group within this time, or taken away.
+FENCED_S: Final = 2.0
+#: A rebalance is not held up longer than this for the connections of seats that are left.
+LEAVE_S: Final = 1.0
 #: After a seek, messages from before it may still come for this long.
 RESEEK_S: Final = 2.0
 
@@ -67,7 +72,8 @@ class Deciding:
         self._expected: dict[int, int] = {}
         self._sought: dict[int, tuple[int, float]] = {}
         self._to_seek: set[int] = set()
-        self._lost: set[int] = set()
+        #: Seats in doubt, and when they may be taken again.
+        self._lost: dict[int, float] = {}
         self._heard = asyncio.Event()
         self.consumer: PanesConsumer | None = None
 
@@ -83,7 +89,9 @@ class Deciding:
         self._lost.clear()
         for seat in seats.values():
             self._release(seat)
-            await seat.leave()
+        with contextlib.suppress(TimeoutError, HotshardError):
+            async with asyncio.timeout(LEAVE_S):
+                await asyncio.gather(*(seat.leave() for seat in seats.values()))
 
     def hear(self, partition: int, offset: int, value: bytes | None) -> None:
         """Hear one message. One that does not follow on is not heard: it is sought again first."""
@@ -147,20 +155,16 @@ class Deciding:
                     self._keeper.keep(said.registry)
             self._says.well("the state topic")
         except FencedError:
-            # The group gives the partition to its new owner; until then nothing more is said here.
+            # Its new owner, or a worker that has lost it and does not know yet. If the group still gives it to
+            # us in a while, it is taken again; the state topic holds what was said meanwhile.
             log.info("partition %d of the panes topic has been taken over", seat.partition)
-            self._drop(seat)
+            self._lost[seat.partition] = self._clock.monotonic_s() + FENCED_S
         except HotshardError as error:
             self._says.waiting("the state topic", error)
-            self._lost.add(seat.partition)
+            self._lost[seat.partition] = 0.0
         except Exception:
             log.exception("deciding failed; partition %d is taken again from the state", seat.partition)
-            self._lost.add(seat.partition)
-
-    def _drop(self, seat: Seat) -> None:
-        if self._seats.get(seat.partition) is seat:
-            del self._seats[seat.partition]
-            self._release(seat)
+            self._lost[seat.partition] = 0.0
 
     def _release(self, seat: Seat) -> None:
         for topic in seat.deciders:
@@ -168,7 +172,8 @@ class Deciding:
 
     async def _take_again(self) -> None:
         """After an unknown outcome the state topic says what stands."""
-        for partition in tuple(self._lost):
+        now_s = self._clock.monotonic_s()
+        for partition in [each for each, from_s in self._lost.items() if from_s <= now_s]:
             seat = self._seats.get(partition)
             try:
                 if seat is not None:
@@ -177,7 +182,7 @@ class Deciding:
                     position = await self._take(partition)
                     if self.consumer is not None:
                         await self.consumer.seek_back({TP(self._panes_topic, partition): position})
-                self._lost.discard(partition)
+                self._lost.pop(partition, None)
             except HotshardError as error:
                 self._says.waiting("the state topic", error)
                 await asyncio.sleep(RETRY_S)

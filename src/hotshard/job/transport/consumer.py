@@ -190,7 +190,7 @@ class SlabConsumer(driver.Consumer):
             await self.wait(self.can_resume_flow)  # type: ignore[arg-type]  # any event will do
         active = frozenset(self._get_active_partitions())
         if not active or self.should_stop:
-            await self.sleep(_IDLE_S)
+            await asyncio.sleep(_IDLE_S)  # Faust's own sleep returns at once when it has crashed
             return
         found = await self._fetched(active, min(timeout, _WAIT_S))
         for tp, item in self.scheduler.iterate(found):
@@ -206,7 +206,7 @@ class SlabConsumer(driver.Consumer):
             if not self.should_stop:
                 self.options.says.waiting("the source", f"{type(error).__name__}: {error}")
                 log.debug("a fetch failed", exc_info=True)
-                await self.sleep(_TRY_AGAIN_S)
+            await asyncio.sleep(_TRY_AGAIN_S)
             return {}
 
     def _message(self, tp: TP, item: Any, seeks: int) -> ConsumerMessage:  # noqa: ANN401 - Slab or ConsumerRecord
