@@ -91,6 +91,9 @@ def assert_right(spec: TopicSpec, pane: Pane, slabs: list[Slab], *, computed: bo
         assert all(1000 * row.upper >= exact.load for row in heavy.rows)
         assert list(heavy.rows) == sorted(heavy.rows, key=lambda row: -row.upper)
     assert pane.exact == {key: exact.wire[key] for key in ROUTED} or not pane.records
+    for row in pane.keys.rows:
+        shards = [key for key, base in ROUTED.items() if base == row.key]
+        assert not shards or row.lower <= sum(pane.exact[key] for key in shards) <= row.upper
     assert decode(encode(pane)) == pane
 
 

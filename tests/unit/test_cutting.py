@@ -287,14 +287,18 @@ def test_shards_count_for_their_base_key_and_exactly_by_themselves() -> None:
     assert pane.exact == {b"a\x1f1": 2, b"a\x1f1\x1fx": 3, b"a\x1f1\x1fy": 0}
 
 
-def test_only_keys_routed_when_the_pane_was_opened_are_counted_exactly() -> None:
-    panes = open_pane(b"a\x1f1\x1fx")
-    panes.add(slab(1, [b"a\x1f1\x1fx"] * 3), NOW_MS, ROUTED)
+def test_a_key_routed_after_the_pane_was_opened_is_a_row_of_its_own_in_it() -> None:
+    base, shard = b"a\x1f1", b"a\x1f1\x1fx"
+    panes = partition_panes()
+    panes.add(slab(0, [base]), NOW_MS, {base: base})
+    panes.add(slab(1, [shard] * 3 + [base]), NOW_MS, ROUTED)
     (pane,) = take(panes)
-    assert pane.exact == {}
-    assert rows(pane)[b"a\x1f1"] == Row(b"a\x1f1", 4, 4)
-    panes.add(slab(4, [b"a\x1f1\x1fx"]), NOW_MS, ROUTED)
-    assert take(panes)[0].exact[b"a\x1f1\x1fx"] == 1
+    assert pane.exact == {base: 2}
+    assert rows(pane) == {base: Row(base, 2, 2), shard: Row(shard, 3, 3)}
+    panes.add(slab(5, [shard]), NOW_MS, ROUTED)
+    (pane,) = take(panes)
+    assert pane.exact == {base: 0, shard: 1, b"a\x1f1\x1fy": 0}
+    assert rows(pane) == {base: Row(base, 1, 1)}
 
 
 def test_long_keys_travel_cut_and_stay_apart() -> None:

@@ -75,6 +75,12 @@ def test_without_timestamps_the_workers_clock_is_taken() -> None:
     assert clock([-1]).about_ms() is None
 
 
+def test_what_is_no_timestamp_at_all_is_missing() -> None:
+    made = clock([None, "now", NOW - 5], [None])  # type: ignore[list-item]  # that is the point
+    assert made.time(NOW, NOW).time_ms == NOW - 5
+    assert not made.is_later([None], NOW)  # type: ignore[list-item]  # that is the point
+
+
 def test_a_lone_record_from_the_future_gets_the_workers_clock() -> None:
     assert clock([NOW + 2 * HOURS]).time(NOW, NOW).time_ms == NOW
     assert clock([NOW + 20_000]).time(NOW, NOW).time_ms == NOW + 20_000

@@ -43,8 +43,7 @@ class PaneClock:
 
     def add(self, timestamps: Sequence[int], now_ms: int) -> None:
         """Take note of a slab; timestamps that are missing (negative) or far ahead of ``now_ms`` count as none."""
-        latest = now_ms + _AHEAD_MS
-        self._sample += [stamp for stamp in timestamps[self._next :: self._stride] if 0 <= stamp <= latest]
+        self._sample += _usable(timestamps[self._next :: self._stride], now_ms)
         self._next -= len(timestamps)
         if self._next < 0:
             self._next %= self._stride
@@ -73,11 +72,11 @@ class PaneClock:
             return False
         next_ms = (about_ms // self._window_ms + 1) * self._window_ms
         # One look at the middle is enough for nearly all slabs.
-        if timestamps[len(timestamps) // 2] < next_ms:
+        middle = timestamps[len(timestamps) // 2]
+        if type(middle) is not int or middle < next_ms:
             return False
-        latest = now_ms + _AHEAD_MS
         step = len(timestamps) // _GLANCE + 1
-        stamps = sorted(stamp for stamp in timestamps[step // 2 :: step] if 0 <= stamp <= latest)
+        stamps = sorted(_usable(timestamps[step // 2 :: step], now_ms))
         return bool(stamps) and _middle(stamps) >= next_ms
 
     def _bulk_span_ms(self, stamps: Sequence[int]) -> int:
@@ -86,6 +85,12 @@ class PaneClock:
             return min(stamps[-1] - stamps[0], self._window_ms)
         tail = max(1, len(stamps) // _TAIL)
         return round((stamps[last - tail] - stamps[tail]) * last / (last - 2 * tail))
+
+
+def _usable(timestamps: Sequence[int], now_ms: int) -> list[int]:
+    latest = now_ms + _AHEAD_MS
+    # What is no number at all is missing too: no record may end the worker.
+    return [stamp for stamp in timestamps if type(stamp) is int and 0 <= stamp <= latest]
 
 
 def _middle(stamps: Sequence[int]) -> int:

@@ -111,8 +111,9 @@ class PartitionPanes:
         """Count a slab, in a new pane when it belongs to a later window than the open one.
 
         ``aliases`` gives the base key of every routed key as it is on records, base keys (their own)
-        and shards. All of them are counted for their base key; those known with the first slab of a
-        pane are also counted exactly, each by itself.
+        and shards; a changed one is another object. They are counted for their base key, and exactly
+        each by itself. What a pane's first slab brings holds for the whole pane: keys routed later are
+        rows of their own in it.
 
         Raises:
             PaneGapError: the slab does not start at ``position``, or is of another generation.
@@ -125,12 +126,11 @@ class PartitionPanes:
             )
         if self._is_of_later_window(slab, now_ms):
             self.seal(now_ms)
-        pane = self._open
-        if self.position == pane.start:
-            pane.opened_ms = now_ms
-            pane.counter.watch(aliases)
         self._aliases = aliases
-        pane.counter.add(slab, aliases)
+        if self.position == self._open.start:
+            self._open = self._opened(now_ms)
+        pane = self._open
+        pane.counter.add(slab)
         pane.clock.add(slab.timestamps, now_ms)
         pane.unchecked = True
         self.position = slab.end
@@ -198,7 +198,7 @@ class PartitionPanes:
         return aside
 
     def _opened(self, now_ms: int) -> _Open:
-        counter = PaneCounter(self._spec, self._partition, self._partition_of, self._aside.append)
+        counter = PaneCounter(self._spec, self._partition, self._partition_of, self._aside.append, self._aliases)
         return _Open(self.position, now_ms, PaneClock(self._window_ms), counter)
 
     def _is_of_later_window(self, slab: Slab, now_ms: int) -> bool:
@@ -218,7 +218,7 @@ class PartitionPanes:
     def _version(self, now_ms: int) -> Pane:
         """The open pane as it is now."""
         pane, counter = self._open, self._open.counter
-        counter.settle(self._aliases)
+        counter.settle()
         time_ms, span_ms = pane.clock.time(pane.opened_ms, now_ms)
         return Pane(
             topic=self._spec.name,

@@ -40,6 +40,10 @@ class PaneCounter:
     Records are gathered by the key on them (pending), and settled into the tallies when keys are many
     or when somebody looks; from then on they count for their base key.
 
+    ``aliases`` gives the base key of every routed key as it is on records, base keys (their own) and
+    shards. Just these keys are folded into their base key and counted exactly, each by itself: so the
+    row of a base key is the sum of what is exact. A key routed later stays by itself in this pane.
+
     ``partition_of`` gives the production partition of a key on a record (None: it has no place of its
     own) and is called once per distinct key and settling; without it all is load of ``partition``.
 
@@ -49,8 +53,8 @@ class PaneCounter:
     """
 
     __slots__ = (
-        "_counts", "_keys", "_partition", "_partition_of", "_pending", "_pending_bytes", "_put_aside", "_spec",
-        "_tenants", "exact", "failed", "load", "loads", "records", "size_bytes", "skipped", "unkeyed",
+        "_aliases", "_counts", "_keys", "_partition", "_partition_of", "_pending", "_pending_bytes", "_put_aside",
+        "_spec", "_tenants", "exact", "failed", "load", "loads", "records", "size_bytes", "skipped", "unkeyed",
     )  # fmt: skip
 
     def __init__(
@@ -59,13 +63,15 @@ class PaneCounter:
         partition: int,
         partition_of: Callable[[bytes], int | None] | None,
         put_aside: Callable[[PutAside], None],
+        aliases: Mapping[bytes, bytes],
     ) -> None:
         self.records = self.size_bytes = self.unkeyed = self.skipped = self.failed = 0
         #: Settled load of keyed records, in all and by production partition.
         self.load = 0
         self.loads: dict[int, int] = {}
         #: Settled load of the keys that are counted exactly, as they are on the records.
-        self.exact: dict[bytes, int] = {}
+        self.exact = dict.fromkeys(aliases, 0)
+        self._aliases = aliases
         self._spec = spec
         self._partition = partition
         self._partition_of = partition_of
@@ -77,12 +83,7 @@ class PaneCounter:
         # Made once keys are too many for an exact tally; until then that tally can go to the history.
         self._counts: CountMin | None = None
 
-    def watch(self, keys: Iterable[bytes]) -> None:
-        """Count these keys exactly; to be said before the first record."""
-        self.exact = dict.fromkeys(keys, 0)
-
-    def add(self, slab: Slab, aliases: Mapping[bytes, bytes]) -> None:
-        """Count a slab. ``aliases`` gives the base key of every key on a record that has another one."""
+    def add(self, slab: Slab) -> None:
         self.records += len(slab.keys)
         self.skipped += slab.skipped
         size_bytes = self._size_bytes(slab)
@@ -92,9 +93,9 @@ class PaneCounter:
         if None in self._pending:
             self._forget_unkeyed(slab)
         if len(self._pending) > EXACT_NAMES or self._pending_bytes > _PENDING_BYTES:
-            self.settle(aliases)
+            self.settle()
 
-    def settle(self, aliases: Mapping[bytes, bytes]) -> None:
+    def settle(self) -> None:
         """Put what is pending into totals and tallies."""
         if not self._pending:
             return
@@ -103,7 +104,7 @@ class PaneCounter:
         self._place(loads)
         for key in self.exact.keys() & loads.keys():
             self.exact[key] += loads[key]
-        _fold(loads, aliases)
+        _fold(loads, self._aliases)
         _shorten(loads)
         if self._spec.layout is not KeyLayout.ENTITY:
             self._tenants.add(_by_tenant(loads, alone=self._spec.layout is KeyLayout.TENANT))
