@@ -98,13 +98,18 @@ class Router:
             return ()
         if standing is not None and moment.now_ms - standing.changed_ms < self._spec.policy.resize_s * 1000:
             return ()
-        verdict = self._verdict(key, standing, hot, loads)
+        verdict = self._verdict(key, standing, hot, loads, moment)
         if verdict is None or (standing is not None and self._same(standing, verdict)):
             return ()
         return (self._put(key, hot[key], verdict, moment),)
 
     def _verdict(
-        self, key: bytes, standing: Route | None, hot: Mapping[bytes, Measured], loads: Sequence[float]
+        self,
+        key: bytes,
+        standing: Route | None,
+        hot: Mapping[bytes, Measured],
+        loads: Sequence[float],
+        moment: Moment,
     ) -> Plan | Refusal | None:
         """A plan, a lasting refusal, or None: nothing to change."""
         refusal = forbidden(key, self._spec, copartitioned=self._spec.copartitioned)
@@ -114,9 +119,17 @@ class Router:
         load = HotLoad(key, hot[key].load, hot[key].current)
         terms = Terms(partitioner=self._partitioner, eps=policy.eps, max_shards=policy.max_shards)
         if standing is not None and standing.suffixes and self._stands(standing, len(loads)):
-            return resize(load, standing, background, terms) or self._as_plan(standing)
+            resized = resize(load, standing, background, terms)
+            if resized is not None and not self._may_be_cut(standing, resized, moment):
+                resized = None
+            return resized or self._as_plan(standing)
         verdict = plan_split(load, background, terms)
         return None if isinstance(verdict, Refusal) and verdict.reason in _PASSING else verdict
+
+    def _may_be_cut(self, standing: Route, plan: Plan, moment: Moment) -> bool:
+        """A plan grows at once, and is cut only when it has stood for the hold: a flood that ends retires it whole."""
+        grows = len(plan.suffixes) >= len(standing.suffixes)
+        return grows or moment.now_ms - standing.changed_ms >= self._spec.policy.hold_s * 1000
 
     def _background(self, key: bytes, hot: Mapping[bytes, Measured], loads: Sequence[float]) -> list[float]:
         """The load of every partition without ``key``, the other hot keys being where their routes send them."""
