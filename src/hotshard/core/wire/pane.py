@@ -40,7 +40,7 @@ class Row(msgspec.Struct, frozen=True, array_like=True):
     key: bytes
     lower: int
     upper: int
-    #: Count-min estimates (records) of the last windows before this pane's, the newest last; only
+    #: Count-min estimates of the load in the last windows before this pane's, the newest last; only
     #: for candidates. They hold with a stated probability, unlike the bounds.
     recent: tuple[int, ...] = ()
 
@@ -74,7 +74,7 @@ class Pane(msgspec.Struct, frozen=True, kw_only=True, tag="pane", tag_field="kin
     unkeyed: int = 0
     #: Malformed records, left out of ``records``.
     skipped: int = 0
-    #: Records on which our own code failed, put aside; they void the guarantee.
+    #: Records on which our own code failed: in ``records``, but in no load and no list; they void the guarantee.
     failed: int = 0
     #: Exact load (records or bytes, as the topic says) of keyed records by production partition.
     loads: dict[int, int] = {}
