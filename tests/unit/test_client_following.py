@@ -145,6 +145,32 @@ def test_a_detector_that_died_long_ago_is_known_for_it_at_once() -> None:
     assert (driven.sends(TOPIC), driven.state()) == (SPLIT, RegistryState.STALE)
 
 
+def test_a_detector_that_died_while_redis_was_out_of_reach_is_known_for_it() -> None:
+    driven = started()
+    driven.registry.store.available = False
+    driven.clock.advance(1.0)
+    driven.follower.failed(UnavailableError())
+    driven.registry.store.available = True
+    driven.beat(state(1))
+    driven.clock.advance(3_600)
+    driven.settle()
+    driven.settle()
+    assert (driven.sends(TOPIC), driven.state()) == (SPLIT, RegistryState.STALE)
+
+
+def test_routes_from_elsewhere_are_stale_until_a_detector_is_heard() -> None:
+    driven = Driven([TOPIC])
+    driven.follower.bootstrap(TOPIC, 1, 1, started().follower.snapshot()[TOPIC][2])
+    assert (driven.sends(TOPIC), driven.state()) == (SPLIT, RegistryState.STALE)
+    driven.publish(state(1, route()))
+    driven.clock.advance(3_600)
+    driven.settle()
+    assert driven.state() is RegistryState.STALE
+    driven.beat(state(1))
+    driven.wait()
+    assert (driven.sends(TOPIC), driven.state()) == (SPLIT, RegistryState.READY)
+
+
 def test_an_older_state_is_not_taken_until_a_detector_stands_behind_it() -> None:
     driven = started(route(), route("second"))
     driven.publish(state(5, route(), route("second"), route("third")))

@@ -184,16 +184,14 @@ class Follower:
         if routes is None or len(routes) > MAX_ROUTES:
             self._bad(topic, None, WireError("routes are no hash" if routes is None else f"{len(routes)} routes"))
             return False
-        held = self._held.get(topic)
-        if held is None:
-            # The registry's clock against itself: a detector that died long ago is known for it at once.
-            held = TopicHeld(at_ms=mark.at_ms, moved_s=now_s - max(0, snapshot.now_ms - mark.at_ms) / 1000)
+        held = self._held.get(topic, TopicHeld())
         replaced = self._is_other_epoch(held, mark)
         if replaced is None:
             return False
         self._replace(topic, held, dict(self._readable(topic, held, routes)), other_epoch=replaced)
         held.epoch, held.version, held.older = mark.epoch, mark.version, None
-        _saw(held, mark.at_ms, now_s)
+        # The registry's clock against itself: a detector that died long ago is known for it at once.
+        _saw(held, mark.at_ms, now_s - max(0, snapshot.now_ms - mark.at_ms) / 1000)
         self._held = {**self._held, topic: held}
         return True
 
@@ -281,9 +279,10 @@ class Follower:
             log.warning("registry, %s: ignored what stands there: %s", where, error)
 
 
-def _saw(held: TopicHeld, at_ms: int, now_s: float) -> None:
+def _saw(held: TopicHeld, at_ms: int, moved_s: float) -> None:
+    """Take in a sign of life that was given at ``moved_s`` of our clock, or not later."""
     if held.at_ms != at_ms:
-        held.at_ms, held.moved_s = at_ms, now_s
+        held.at_ms, held.moved_s = at_ms, max(held.moved_s, moved_s)
 
 
 def _must_stay(one: Entry, *, other_epoch: bool) -> bool:
