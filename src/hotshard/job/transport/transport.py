@@ -39,13 +39,14 @@ def slab_transport(  # noqa: PLR0913 - all by name
     fetch_max_wait_ms: int = 100,
     isolation_level: IsolationLevel = "read_uncommitted",
     slabs: bool = True,
+    request_timeout_s: float = 10.0,
     on_stock: Callable[[str], None] = warn_of_stock,
     says: Says | None = None,
 ) -> SlabTransport:
     """Make the transport to be assigned to ``app.transport`` right after the app is made.
 
     ``topics`` are read as slabs, all others as records. ``on_stock`` is told, once, why they are read the stock way;
-    ``slabs`` False is a reason, too. Without a ``connection`` that of the app's broker URL is used, without security.
+    ``slabs`` False is a reason, too. ``request_timeout_s`` bounds what the consumer is asked (commits among it). Without a ``connection`` that of the app's broker URL is used, without security.
     """
     url = app.conf.broker_consumer
     at = connection or KafkaConnection(bootstrap_servers=tuple(driver.server_list(url, driver.Transport.default_port)))
@@ -55,6 +56,7 @@ def slab_transport(  # noqa: PLR0913 - all by name
         fetch_max_wait_ms=fetch_max_wait_ms,
         isolation_level=isolation_level,
         slabs=slabs,
+        request_timeout_s=request_timeout_s,
         connection=at,
         on_stock=on_stock,
         says=says or Says(SystemClock()),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from aiokafka.consumer.fetcher import READ_COMMITTED, FetchResult
 
 from hotshard.core.slab import Slab
-from hotshard.doors.kafka.slabs.parser import DamageError, Reading, slabs
+from hotshard.doors.kafka.slabs.parser import SLAB_RECORDS, DamageError, Reading, slabs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,23 +39,25 @@ class SlabBuffer(OrderedDict[Any, Any]):
         stamp: Stamp,
         on_damage: OnDamage,
         on_failure: Callable[[Exception], None],
+        limit: int = SLAB_RECORDS,
     ) -> None:
         super().__init__()
         self._topics = topics
         self._stamp = stamp
         self._on_damage = on_damage
         self._on_failure = on_failure
+        self._limit = limit
 
     def __setitem__(self, tp: TopicPartition, result: Any) -> None:  # noqa: ANN401 - FetchResult or FetchError
         if type(result) is FetchResult and tp.topic in self._topics:
             try:
-                swap(tp, result._partition_records, self._stamp, self._on_damage)  # noqa: SLF001 - see the module
+                swap(tp, result._partition_records, self._stamp, self._on_damage, self._limit)  # noqa: SLF001 - see the module
             except Exception as failure:  # noqa: BLE001 - the stock way is always open
                 self._on_failure(failure)
         super().__setitem__(tp, result)
 
 
-def swap(tp: TopicPartition, records: Any, stamp: Stamp, on_damage: OnDamage) -> None:  # noqa: ANN401 - PartitionRecords
+def swap(tp: Any, records: Any, stamp: Stamp, on_damage: OnDamage, limit: int) -> None:  # noqa: ANN401
     """Make ``PartitionRecords`` yield slabs. Raises whatever a missing name raises, and has changed nothing then."""
     reading = Reading(
         topic=tp.topic,
@@ -68,12 +70,12 @@ def swap(tp: TopicPartition, records: Any, stamp: Stamp, on_damage: OnDamage) ->
     )
     if records._records_iterator is None:  # noqa: SLF001
         raise AttributeError("_records_iterator")
-    records._records_iterator = _stamped(tp, records, reading, stamp, on_damage)  # noqa: SLF001
+    records._records_iterator = _stamped(tp, records, slabs(reading, limit), stamp, on_damage)  # noqa: SLF001
 
 
-def _stamped(tp: Any, records: Any, reading: Reading, stamp: Stamp, on_damage: OnDamage) -> Iterator[Slab]:  # noqa: ANN401
+def _stamped(tp: Any, records: Any, read: Iterator[Slab], stamp: Stamp, on_damage: OnDamage) -> Iterator[Slab]:  # noqa: ANN401
     try:
-        for slab in slabs(reading):
+        for slab in read:
             records.next_fetch_offset = slab.end
             stamp(slab)
             yield slab

@@ -154,7 +154,9 @@ def _read_batch(reading: Reading, slab: _Open, limit: int) -> Iterator[Slab]:
     if reading.check_crcs and not batch.validate_crc():
         raise CrcError("the checksum is wrong")
     if not reading.passes_over(batch):
-        records, legacy = iter(batch), batch.producer_id is None
+        legacy = batch.producer_id is None
+        # taken in pieces; iter() of a batch itself may be called only once
+        records: Iterator[Record] = islice(batch, None)
         if legacy or batch.base_offset < reading.position:
             position = reading.position
             records = dropwhile(lambda record: record.offset < position, records)

@@ -87,7 +87,7 @@ def read_stock(case: Case, *, committed: bool) -> Outcome:
 
 def read_hooked(case: Case, *, committed: bool) -> Outcome:
     """Read through the hook as the fetcher does, from its buffer on."""
-    buffer = SlabBuffer(frozenset({_TP.topic}), lambda _: None, _raise_damage, _raise)
+    buffer = SlabBuffer(frozenset({_TP.topic}), lambda _: None, _raise_damage, _raise, limit=5)
     records, assigned = _fetched(case, committed=committed), _Assigned(case.position)
     buffer[_TP] = result = FetchResult(_TP, assignment=assigned, partition_records=records, backoff=0)
     got: list[Slab] = []
