@@ -55,7 +55,8 @@ class Group:
         generation is over. False means that the outcome is not known to be good.
         """
         assignment = self.assignment
-        if assignment is None or generation <= 0 or self.generation != generation:
+        # The embedded broker numbers a group's first generation 0, Apache Kafka 1.
+        if assignment is None or generation < 0 or self.generation != generation:
             return False
         if self._coordinator.need_rejoin(self._subscriptions.subscription):
             return False
