@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from hotshard.core.wire.route import RouteState
 from hotshard.report.names import key_name
@@ -27,6 +27,9 @@ class Act(Enum):
     SWITCHING = "the worker starts again, to act"
     SECOND_FLOOD = "second flood: the worker acts"
     LAST = "the last records are handled"
+
+
+FLOODS: Final = frozenset({Act.FIRST_FLOOD, Act.SECOND_FLOOD})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,10 +66,10 @@ def detected(scene: Scene) -> str:
 def plan(scene: Scene) -> str:
     """What is planned or done about it."""
     route = scene.route
-    if route is None or route.state is RouteState.RETIRED:
+    if route is None or not route.partitions:
         return "none"
     where = " ".join(map(str, sorted(route.partitions)))
-    text = f"split over {len(route.partitions)} partitions ({where})"
+    text = f"split over {len(route.partitions)} of {route.partition_count} partitions ({where})"
     if route.state is RouteState.PROPOSED:
         return f"{text}, proposed only"
     return text + ("" if scene.apply_s is None else f", obeyed after {duration(scene.apply_s * 1000)}")

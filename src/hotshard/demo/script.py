@@ -13,7 +13,7 @@ class Script:
 
     rates: Rates = field(default_factory=Rates)
     #: Records a second that the consumer handles of each partition: three times its fair part of the flooded load.
-    handled_per_s: float = 750.0
+    handled_per_s: float = 800.0
     calm_s: float = 2.0
     #: Each of the two floods.
     flood_s: float = 10.0

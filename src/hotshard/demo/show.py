@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.live import Live
 
 from hotshard.demo.drawing import draw, summary
-from hotshard.demo.scene import detected, measured, plan, small
+from hotshard.demo.scene import FLOODS, detected, measured, plan, small
 from hotshard.report.numbers import percent
 
 if TYPE_CHECKING:
@@ -72,9 +72,9 @@ class LineShow:
         print(line, file=self._stream, flush=True)
 
     def draw(self, scene: Scene) -> None:
-        for line in self._news(scene):
-            if line not in self._said:
-                self._said.add(line)
+        for what, line in _news(scene).items():
+            if what not in self._said:
+                self._said.add(what)
                 self.say(f"{scene.elapsed_s:5.1f} s  {line}")
         if scene.elapsed_s >= self._next_s:
             self._next_s = scene.elapsed_s + LINE_EVERY_S
@@ -85,16 +85,6 @@ class LineShow:
 
     def __exit__(self, *_: object) -> None:
         """Leave nothing open."""
-
-    @staticmethod
-    def _news(scene: Scene) -> list[str]:
-        news = [scene.act.value]
-        if scene.hot is not None and scene.detect_s is not None:
-            news.append(f"detected: {detected(scene)}")
-        if plan(scene) != "none":
-            news.append(f"plan: {plan(scene)}")
-        halves = (("before", scene.before), ("after", scene.after))
-        return news + [f"{name}: {measured(half)}" for name, half in halves if half is not None]
 
 
 def choose_show(*, json: bool) -> Show:
@@ -109,6 +99,18 @@ def print_summary(outcome: Outcome, *, json: bool) -> None:
     """Print the last word for a person; with ``json`` standard output is left to the object."""
     console = Console(file=sys.stderr if json else sys.stdout, highlight=False)
     console.print(summary(outcome))
+
+
+def _news(scene: Scene) -> dict[str, str]:
+    """What may be new in this scene: a line, by what makes it new."""
+    news = {scene.act.name: scene.act.value}
+    if scene.act in FLOODS:
+        if scene.hot is not None and scene.detect_s is not None:
+            news[f"detected in {scene.act.name}"] = f"detected: {detected(scene)}"
+        if scene.route is not None:
+            news[f"{plan(scene)} in {scene.act.name}"] = f"plan: {plan(scene)}"
+    halves = (("before", scene.before), ("after", scene.after))
+    return news | {name: f"{name}: {measured(half)}" for name, half in halves if half is not None}
 
 
 def _spread(scene: Scene) -> str:

@@ -46,6 +46,8 @@ def settings_of(ground: Ground, mode: Mode, partitions: int) -> Mapping[str, Map
             "namespace": ground.run,
             "transactions": ground.transactions,
             "log_level": "warning",
+            # The first report is also the first that is heard of a decider.
+            "window_s": 1.0,
         },
         "mirror": {"bootstrap_servers": [ground.bootstrap]},
         "own_topics": {"panes": panes_topic(ground), **own, "partitions": 1},
@@ -54,10 +56,10 @@ def settings_of(ground: Ground, mode: Mode, partitions: int) -> Mapping[str, Map
             "partitions": partitions,
             "mode": str(mode),
             "ordering": "none",
-            "slow_view_s": 4.0,
+            "slow_view_s": 3.0,
             "hold_s": 3.0,
             "off_s": 1.0,
-            "resize_s": 1.0,
+            "resize_s": 2.0,
         },
     }
 
