@@ -32,11 +32,12 @@ local function own(key, wanted)
   local found = kind(key)
   if found ~= 'none' and found ~= wanted then redis.call('DEL', key) end
 end
-own(meta, 'hash') own(routes, 'hash') own(hot, 'hash') own(log, 'stream')
+own(meta, 'hash')
 
 local held_epoch = whole(redis.call('HGET', meta, 'epoch:' .. topic))
 local held_version = whole(redis.call('HGET', meta, 'version:' .. topic))
 if held_epoch > epoch or (held_epoch == epoch and held_version >= version) then return 0 end
+own(routes, 'hash') own(hot, 'hash') own(log, 'stream')
 
 local function replace(key, from, to, entry)
   local old, flat = {}, redis.call('HGETALL', key)
