@@ -98,6 +98,8 @@ class Router:
             return ()
         if standing is not None and moment.now_ms - standing.changed_ms < self._spec.policy.resize_s * 1000:
             return ()
+        if standing is not None and not hot[key].load:
+            return ()  # nothing of the key is in the view: whether it has cooled is not for a plan to say
         verdict = self._verdict(key, standing, hot, loads, moment)
         if verdict is None or (standing is not None and self._same(standing, verdict)):
             return ()
