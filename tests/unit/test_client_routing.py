@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+import tomllib
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -306,6 +307,11 @@ def test_importing_the_library_imports_no_faust_no_kafka_and_no_sketches() -> No
 def test_every_public_name_is_there() -> None:
     for name in hotshard.__all__:
         assert getattr(hotshard, name) is not None
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    project = tomllib.loads((Path(__file__).resolve().parents[2] / "pyproject.toml").read_text())["project"]
+    assert hotshard.__version__ == project["version"]
 
 
 def run(*arguments: str) -> str:
