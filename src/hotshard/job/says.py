@@ -14,26 +14,40 @@ log = logging.getLogger("hotshard")
 
 
 class Says:
-    """One voice per subject: ``waiting`` may be called in a tight loop."""
+    """One voice per subject; all may be called in a tight loop, from any thread."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._said_at_s: dict[str, float] = {}
         self._since_s: dict[str, float] = {}
+        #: Subjects whose present waiting was told.
+        self._told: set[str] = set()
 
     def waiting(self, subject: str, why: object) -> None:
-        """Tell that ``subject`` is being waited for, unless that was said in the last 10 s."""
-        now_s = self._clock.monotonic_s()
-        since_s = self._since_s.setdefault(subject, now_s)
-        if now_s - self._said_at_s.get(subject, float("-inf")) < EVERY_S:
-            return
-        self._said_at_s[subject] = now_s
-        log.warning("waiting for %s (%.0f s): %s", subject, now_s - since_s, why)
+        """Tell that ``subject`` is being waited for, unless that was told in the last 10 s."""
+        since_s = self._since_s.setdefault(subject, self._clock.monotonic_s())
+        if self._may_say(subject):
+            self._told.add(subject)
+            log.warning("waiting for %s (%.0f s): %s", subject, self._clock.monotonic_s() - since_s, why)
 
     def well(self, subject: str) -> None:
-        """Tell that ``subject`` is there again, if it was waited for."""
+        """Tell that ``subject`` is there again, if it was told that it is waited for.
+
+        What comes and goes is told no more often than what stays away.
+        """
         since_s = self._since_s.pop(subject, None)
-        if since_s is None:
-            return
-        self._said_at_s.pop(subject, None)
-        log.warning("%s is there again after %.0f s", subject, self._clock.monotonic_s() - since_s)
+        if since_s is not None and subject in self._told:
+            self._told.discard(subject)
+            log.warning("%s is there again after %.0f s", subject, self._clock.monotonic_s() - since_s)
+
+    def failed(self, what: str, fault: Exception) -> None:
+        """Tell a fault of our own, with its traceback, unless the same was told in the last 10 s."""
+        if self._may_say(what):
+            log.error("%s", what, exc_info=fault)
+
+    def _may_say(self, subject: str) -> bool:
+        now_s = self._clock.monotonic_s()
+        if now_s - self._said_at_s.get(subject, float("-inf")) < EVERY_S:
+            return False
+        self._said_at_s[subject] = now_s
+        return True
