@@ -8,11 +8,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from faust.types import TP
 
-from hotshard.core.partitioners import partitioner
+from hotshard.core.partitioners import partition_of
 from hotshard.errors import FencedError, HotshardError
 
 if TYPE_CHECKING:
@@ -34,64 +35,66 @@ RETRY_S: Final = 1.0
 FENCED_S: Final = 2.0
 #: A rebalance is not held up longer than this for the connections of seats that are left.
 LEAVE_S: Final = 1.0
-#: After a seek, messages from before it may still come for this long.
-RESEEK_S: Final = 2.0
+_STATE: Final = "the state topic"
 
 
 class PanesConsumer(Protocol):
-    """What deciding asks of the consumer that feeds it."""
+    """What deciding asks of the consumer that feeds it: after it returns, nothing is heard from before the seek."""
 
     async def seek_back(self, offsets: Mapping[TP, int]) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seating:
+    """The panes topic, which topics are decided on, and how a seat for one of its partitions is made."""
+
+    panes_topic: str
+    partitions: int
+    topics: Collection[str]
+    make_seat: Callable[[int], Seat]
+
+    def names(self, partition: int) -> tuple[str, ...]:
+        """The topics whose messages are on a partition of the panes topic."""
+        place = partition_of("murmur2", self.partitions)
+        return tuple(name for name in sorted(self.topics) if place(name.encode()) == partition)
 
 
 class Deciding:
     """The seats of this worker."""
 
-    def __init__(
-        self,
-        *,
-        panes_topic: str,
-        panes_partitions: int,
-        topics: Collection[str],
-        make_seat: Callable[[int], Seat],
-        keeper: RegistryKeeper,
-        clock: Clock,
-        says: Says,
-    ) -> None:
-        self._panes_topic = panes_topic
-        place = partitioner("murmur2").partition
-        self._names: dict[int, tuple[str, ...]] = {
-            partition: tuple(name for name in sorted(topics) if place(name.encode(), panes_partitions) == partition)
-            for partition in range(panes_partitions)
-        }
-        self._make_seat = make_seat
+    def __init__(self, seating: Seating, *, keeper: RegistryKeeper, clock: Clock, says: Says) -> None:
+        self._seating = seating
         self._keeper = keeper
         self._clock = clock
         self._says = says
         self._seats: dict[int, Seat] = {}
+        #: The message each seat hears next, and the one that was last sought.
         self._expected: dict[int, int] = {}
-        self._sought: dict[int, tuple[int, float]] = {}
+        self._sought: dict[int, int] = {}
         self._to_seek: set[int] = set()
         #: Seats in doubt, and when they may be taken again.
         self._lost: dict[int, float] = {}
         self._heard = asyncio.Event()
         self.consumer: PanesConsumer | None = None
 
+    # -- what the consumer group says ------------------------------------------------------------
+
     async def assigned(self, places: Collection[TP]) -> Mapping[TP, int]:
         """Take the seats of these partitions; returns where each is heard from."""
         await self.revoked()
-        return {place: await self._take(place.partition) for place in places if place.topic == self._panes_topic}
+        ours = [place for place in places if place.topic == self._seating.panes_topic]
+        return {place: self._sit(*await self._taken(place.partition)) for place in ours}
 
     async def revoked(self) -> None:
         """Leave all seats; Kafka fences what might still be said for them."""
         seats, self._seats = self._seats, {}
-        self._expected.clear()
-        self._lost.clear()
+        for remembered in (self._expected, self._sought, self._to_seek, self._lost):
+            remembered.clear()
         for seat in seats.values():
             self._release(seat)
-        with contextlib.suppress(TimeoutError, HotshardError):
-            async with asyncio.timeout(LEAVE_S):
-                await asyncio.gather(*(seat.leave() for seat in seats.values()))
+        await self._leave(*seats.values())
+
+    # -- what the agent says ---------------------------------------------------------------------
 
     def hear(self, partition: int, offset: int, value: bytes | None) -> None:
         """Hear one message. One that does not follow on is not heard: it is sought again first."""
@@ -106,95 +109,141 @@ class Deciding:
         """Whether this is the message to be heard next.
 
         The panes topic has no holes, so a later offset is left over from before a seek, or what lay
-        between was deleted. Which of the two is told by seeking: what comes again after a while stands.
+        between was deleted. Which of the two is told by seeking: what comes then is all there is.
         """
         expected = self._expected[partition]
         if offset <= expected:
             return offset == expected
-        now_s = self._clock.monotonic_s()
-        sought, at_s = self._sought.get(partition, (-1, now_s))
-        if sought == expected and now_s - at_s > RESEEK_S:
+        if self._sought.get(partition) == expected:
             log.warning("panes topic, partition %d: messages %d to %d are gone", partition, expected, offset - 1)
             return True
-        if sought != expected:
-            self._sought[partition] = (expected, now_s)
-            self._to_seek.add(partition)
+        self._to_seek.add(partition)
         return False
 
-    async def _seek(self) -> None:
-        places = {
-            TP(self._panes_topic, partition): self._expected[partition]
-            for partition in self._to_seek
-            if partition in self._seats
-        }
-        self._to_seek.clear()
-        if places and self.consumer is not None:
-            await self.consumer.seek_back(places)
+    # -- what is done all the while --------------------------------------------------------------
 
     async def decide_forever(self) -> None:
         """Decide and say until cancelled."""
         while True:
-            try:
-                async with asyncio.timeout(TICK_S):
-                    await self._heard.wait()
-            except TimeoutError:
-                pass
-            self._heard.clear()
-            for seat in tuple(self._seats.values()):
-                await self._decide(seat)
-            await self._take_again()
-            await self._seek()
+            await self._something_heard()
+            await self.decide_once()
             await asyncio.sleep(REST_S)
 
-    async def _decide(self, seat: Seat) -> None:
-        if seat.partition in self._lost:
-            return
-        try:
-            for said in await seat.say(self._clock.now_ms()):
-                if self._seats.get(seat.partition) is seat:
-                    self._keeper.keep(said.registry)
-            self._says.well("the state topic")
-        except FencedError:
-            # Its new owner, or a worker that has lost it and does not know yet. If the group still gives it to
-            # us in a while, it is taken again; the state topic holds what was said meanwhile.
-            log.info("partition %d of the panes topic has been taken over", seat.partition)
-            self._lost[seat.partition] = self._clock.monotonic_s() + FENCED_S
-        except HotshardError as error:
-            self._says.waiting("the state topic", error)
-            self._lost[seat.partition] = 0.0
-        except Exception:
-            log.exception("deciding failed; partition %d is taken again from the state", seat.partition)
-            self._lost[seat.partition] = 0.0
-
-    def _release(self, seat: Seat) -> None:
-        for topic in seat.deciders:
-            self._keeper.release(topic)
-
-    async def _take_again(self) -> None:
-        """After an unknown outcome the state topic says what stands."""
+    async def decide_once(self) -> None:
+        """One round: let every seat say what it has to, take again those in doubt, seek what was missed."""
+        for seat in tuple(self._seats.values()):
+            if self._holds(seat) and seat.partition not in self._lost:
+                await self._decide(seat)
         now_s = self._clock.monotonic_s()
         for partition in [each for each, from_s in self._lost.items() if from_s <= now_s]:
-            seat = self._seats.get(partition)
-            try:
-                if seat is not None:
-                    self._release(seat)
-                    await seat.leave()
-                    position = await self._take(partition)
-                    if self.consumer is not None:
-                        await self.consumer.seek_back({TP(self._panes_topic, partition): position})
-                self._lost.pop(partition, None)
-            except HotshardError as error:
-                self._says.waiting("the state topic", error)
-                await asyncio.sleep(RETRY_S)
+            if partition in self._seats:
+                await self._take_again(self._seats[partition])
+        await self._seek()
 
-    async def _take(self, partition: int) -> int:
-        seat = self._make_seat(partition)
-        position = await seat.take(self._names[partition])
-        self._seats[partition] = seat
-        self._expected[partition] = position
-        self._sought[partition] = (position, self._clock.monotonic_s())
+    async def _something_heard(self) -> None:
+        try:
+            async with asyncio.timeout(TICK_S):
+                await self._heard.wait()
+        except TimeoutError:
+            pass
+        self._heard.clear()
+
+    async def _decide(self, seat: Seat) -> None:
+        try:
+            said = await seat.say(self._clock.now_ms())
+        except FencedError:
+            # By its new owner, or by a worker that has lost it and does not know yet. If the group still gives it
+            # to us in a while, it is taken again; the state topic holds what was said meanwhile.
+            log.info("partition %d of the panes topic has been taken over", seat.partition)
+            self._doubt(seat, FENCED_S)
+        except HotshardError as error:
+            self._says.waiting(_STATE, error)
+            self._doubt(seat, 0.0)
+        except Exception as fault:  # noqa: BLE001 - no fault of ours ends the worker
+            self._says.failed(f"deciding failed; partition {seat.partition} is taken again from the state", fault)
+            self._doubt(seat, RETRY_S)
+        else:
+            if said:
+                self._says.well(_STATE)
+            if self._holds(seat):
+                for one in said:
+                    self._keeper.keep(one.registry)
+
+    def _holds(self, seat: Seat) -> bool:
+        """Whether the seat is still ours: while we wait, the group may take it away, and give it again."""
+        return self._seats.get(seat.partition) is seat
+
+    def _doubt(self, seat: Seat, wait_s: float) -> None:
+        """After an unknown outcome the state topic says what stands."""
+        if self._holds(seat):
+            self._lost[seat.partition] = self._clock.monotonic_s() + wait_s
+
+    # -- seats -----------------------------------------------------------------------------------
+
+    async def _take_again(self, old: Seat) -> None:
+        partition = old.partition
+        try:
+            self._release(old)
+            await self._leave(old)
+            if not self._holds(old):
+                return
+            seat, position = await self._taken(partition)
+            if not self._holds(old):
+                await self._leave(seat)
+                return
+            self._seats[partition] = seat
+            if self.consumer is not None:
+                await self.consumer.seek_back({TP(self._seating.panes_topic, partition): position})
+            self._says.well(_STATE)
+            if self._holds(seat):
+                self._sit(seat, position)
+        except HotshardError as error:
+            self._says.waiting(_STATE, error)
+            if partition in self._lost:
+                self._lost[partition] = self._clock.monotonic_s() + RETRY_S
+
+    async def _taken(self, partition: int) -> tuple[Seat, int]:
+        """A seat that holds its transactional id and knows the state, and where it is to be heard from."""
+        seat = self._seating.make_seat(partition)
+        try:
+            return seat, await seat.take(self._seating.names(partition))
+        except BaseException:
+            await self._leave(seat)
+            raise
+
+    def _sit(self, seat: Seat, position: int) -> int:
+        """From now on the seat is ours, and is heard from ``position``, which has been sought."""
+        self._seats[seat.partition] = seat
+        self._expected[seat.partition] = self._sought[seat.partition] = position
+        self._to_seek.discard(seat.partition)
+        self._lost.pop(seat.partition, None)
         for decider in seat.deciders.values():
             registry = decider.registry_state()
             if registry is not None:
                 self._keeper.keep(registry)
         return position
+
+    async def _seek(self) -> None:
+        """Read again from the message that should have come."""
+        wanted = {partition: self._expected[partition] for partition in self._to_seek if partition in self._seats}
+        if not wanted or self.consumer is None:
+            return
+        try:
+            await self.consumer.seek_back({TP(self._seating.panes_topic, each): at for each, at in wanted.items()})
+        except HotshardError as error:
+            self._says.waiting("the panes topic", error)
+            return
+        self._says.well("the panes topic")
+        for partition, at in wanted.items():
+            self._to_seek.discard(partition)
+            if partition in self._seats:
+                self._sought[partition] = at
+
+    def _release(self, seat: Seat) -> None:
+        for topic in seat.deciders:
+            self._keeper.release(topic)
+
+    async def _leave(self, *seats: Seat) -> None:
+        with contextlib.suppress(TimeoutError, HotshardError):
+            async with asyncio.timeout(LEAVE_S):
+                await asyncio.gather(*(seat.leave() for seat in seats))

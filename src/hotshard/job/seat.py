@@ -16,6 +16,7 @@ from hotshard.core.wire import event, pane, report, state
 from hotshard.core.wire.route import Route
 from hotshard.doors.kafka.contract import Admin, Log, Out, Reader, Speaker
 from hotshard.errors import WireError
+from hotshard.job.quiet import Teller
 
 if TYPE_CHECKING:
     from hotshard.core.deciding.said import Said
@@ -62,25 +63,24 @@ def read_state(records: Iterable[Log]) -> Stored:
     return Stored(heads, routes)
 
 
+@dataclass(frozen=True, slots=True)
+class SeatDoors:
+    """What a seat needs of Kafka. The speaker is its own, and holds the transactional id of its partition."""
+
+    speaker: Speaker
+    reader: Reader
+    admin: Admin
+
+
 class Seat:
     """One partition of the panes topic."""
 
-    def __init__(
-        self,
-        partition: int,
-        *,
-        topics: OwnTopics,
-        speaker: Speaker,
-        reader: Reader,
-        admin: Admin,
-        make: MakeDecider,
-    ) -> None:
+    def __init__(self, partition: int, *, topics: OwnTopics, doors: SeatDoors, make: MakeDecider) -> None:
         self.partition = partition
         self._topics = topics
-        self._speaker = speaker
-        self._reader = reader
-        self._admin = admin
+        self._speaker, self._reader, self._admin = doors.speaker, doors.reader, doors.admin
         self._make = make
+        self._tell = Teller(log)
         self.deciders: dict[str, TopicDecider] = {}
         #: Messages that could not be read, or of topics that the settings do not name.
         self.skipped = 0
@@ -111,7 +111,11 @@ class Seat:
                 decider.hear(message, at, now_ms)
         except WireError as error:
             self.skipped += 1
-            log.warning("panes topic, partition %d, offset %d: %s", self.partition, at, error)
+            self._tell("damaged", f"panes topic, partition {self.partition}, offset {at}: {error}")
+        except Exception as fault:  # noqa: BLE001 - no message ends the worker, whatever it makes of our own code
+            self.skipped += 1
+            self._tell("fault", f"panes topic, partition {self.partition}, offset {at}: {fault!r} while hearing it")
+            log.debug("hearing failed", exc_info=True)
         self.passed(at + 1)
 
     def passed(self, position: int) -> None:

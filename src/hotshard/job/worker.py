@@ -15,12 +15,12 @@ from hotshard.doors.kafka.real import AioKafka
 from hotshard.doors.redis.real import RedisRegistry
 from hotshard.errors import HotshardError, UnavailableError
 from hotshard.job.apps import decide_app, observe_app, observe_group
-from hotshard.job.decide import Deciding
+from hotshard.job.decide import Deciding, Seating
 from hotshard.job.observe import Observer, PaneTimes
 from hotshard.job.registry import RegistryKeeper
 from hotshard.job.routed import Routed, follow_state
 from hotshard.job.says import Says
-from hotshard.job.seat import OwnTopics, Seat
+from hotshard.job.seat import OwnTopics, Seat, SeatDoors
 from hotshard.job.sources import Watched, look_up
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from hotshard.core.wire.route import Route
     from hotshard.core.wire.state import TopicHead
-    from hotshard.doors.kafka.contract import Kafka
+    from hotshard.doors.kafka.contract import Kafka, Speaker
     from hotshard.settings.model import Settings
 
 log = logging.getLogger("hotshard.worker")
@@ -167,23 +167,23 @@ class Worker:
             return Seat(
                 partition,
                 topics=self._topics,
-                speaker=self._output.speaker(
-                    f"hotshard-{self._settings.worker.namespace}-{self._settings.worker.group}-{partition}",
-                    transactional=self._settings.worker.transactions,
-                ),
-                reader=self._reader,
-                admin=self._admin,
+                doors=SeatDoors(self._make_speaker(partition), self._reader, self._admin),
                 make=make_decider,
             )
 
-        return Deciding(
+        seating = Seating(
             panes_topic=self._topics.panes,
-            panes_partitions=self._settings.own_topics.partitions,
+            partitions=self._settings.own_topics.partitions,
             topics=tuple(setups),
             make_seat=make_seat,
-            keeper=self._keeper,
-            clock=self._clock,
-            says=self._says,
+        )
+        return Deciding(seating, keeper=self._keeper, clock=self._clock, says=self._says)
+
+    def _make_speaker(self, partition: int) -> Speaker:
+        """The holder of a seat's transactional id: the same for every worker, so that a new owner fences the old."""
+        worker = self._settings.worker
+        return self._output.speaker(
+            f"hotshard-{worker.namespace}-{worker.group}-{partition}", transactional=worker.transactions
         )
 
     async def _start_app(self, app: faust.App) -> None:
