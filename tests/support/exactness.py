@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+import asyncio
+import time
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from hotshard.core.wire.event import Event
 from hotshard.core.wire.report import WindowReport
 from tests.support.topics import read_topic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from tests.support.workers import Install
+
+_LOOK_EVERY_S = 0.3
 
 
 @dataclass
@@ -38,6 +45,20 @@ class Counted:
                 found.append(f"partition {partition}: counted up to {position}, it ends at {end}")
         return found
 
+    def reached(self, ends: Mapping[int, int]) -> bool:
+        """Whether something of the end of every partition has been counted."""
+        return all(not end or (self.ranges.get(p) or [(0, 0)])[-1][1] >= end for p, end in ends.items())
+
+    def contradictions(self) -> list[str]:
+        """What the reports say against each other, or against themselves."""
+        numbers = Counter((report.start_ms, report.revision) for report in self.reports)
+        found = [f"window {start_ms}, revision {number} twice" for (start_ms, number), n in numbers.items() if n > 1]
+        for report in self.reports:
+            in_ranges = sum(each.records for each in report.ranges)
+            if in_ranges != report.records:
+                found.append(f"window {report.start_ms}: {report.records} records, its ranges hold {in_ranges}")
+        return found
+
 
 async def counted(bootstrap: str, windows: str, topic: str) -> Counted:
     """Read all reports of ``topic`` that stand."""
@@ -54,3 +75,53 @@ async def counted(bootstrap: str, windows: str, topic: str) -> Counted:
             ranges[each.partition].append((each.start, each.end))
     total.ranges = {partition: sorted(found) for partition, found in ranges.items()}
     return total
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What lies in a topic: where each partition ends, and how many records there are in it."""
+
+    ends: Mapping[int, int]
+    records: int
+
+
+async def truth(bootstrap: str, topic: str) -> Truth:
+    """Count the records of a topic, of which no more are sent, one by one."""
+    found = await read_topic(bootstrap, topic)
+    ends: dict[int, int] = {}
+    for record in found:
+        ends[record.partition] = max(ends.get(record.partition, 0), record.offset + 1)
+    return Truth(ends, len(found))
+
+
+async def faults(install: Install, topic: str, exact: Truth, *, within_s: float = 40.0, still_s: float = 4.0) -> list[str]:
+    """What is wrong with the count of ``topic``; empty when nothing is.
+
+    What is missing is waited for, but not when ``still_s`` have passed since the end of every partition was counted.
+    """
+    until_s, reached_s = time.monotonic() + within_s, float("inf")
+    while True:
+        found = await counted(install.bootstrap, install.windows, topic)
+        wrong, now_s = _wrong(found, exact), time.monotonic()
+        if found.reached(exact.ends):
+            reached_s = min(reached_s, now_s)
+        if not wrong or now_s > min(until_s, reached_s + still_s):
+            return wrong
+        await asyncio.sleep(_LOOK_EVERY_S)
+
+
+def _wrong(found: Counted, exact: Truth) -> list[str]:
+    wrong = [*found.faults(exact.ends), *found.contradictions()]
+    if found.records != exact.records:
+        wrong.append(f"{found.records} records reported, there are {exact.records}")
+    if found.lost:
+        wrong.append(f"{found.lost} offsets reported as lost")
+    return wrong
+
+
+async def told(install: Install, *, committed: bool = True) -> list[Event]:
+    """The events that stand, in their order."""
+    return [
+        msgspec.json.decode(record.value or b"", type=Event)
+        for record in await read_topic(install.bootstrap, install.events, committed=committed)
+    ]

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from tests.support.eventually import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 #: SIGTERM ends a worker within this.
 STOP_S = 10.0
+#: The command with a fault built in: see there for what the environment says to it.
+FAULTY: Final = ("-P", str(Path(__file__).with_name("faulty.py")))
+_ASSIGNED = re.compile(r"assigned (\d+) partitions of the sources")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,20 @@ class Install:
     name: str
     topics: Mapping[str, Mapping[str, Any]]
     worker: Mapping[str, Any] = field(default_factory=dict)
+    #: Further settings by section, before those that follow from the rest.
+    more: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @property
+    def observe_group(self) -> str:
+        return f"{self.name}-observe"
+
+    @property
+    def panes(self) -> str:
+        return f"{self.name}-panes"
+
+    @property
+    def state(self) -> str:
+        return f"{self.name}-state"
 
     @property
     def windows(self) -> str:
@@ -49,6 +67,8 @@ class Install:
             "redis": {"url": self.redis_url},
             "topics": self.topics,
         }
+        for section, rows in self.more.items():
+            content[section] = {**content[section], **rows}
         path = self.folder / f"{self.name}.toml"
         path.write_bytes(_toml(content))
         return path
@@ -57,15 +77,28 @@ class Install:
 class WorkerProcess:
     """One worker. Its log is kept in a file; ``log`` reads it."""
 
-    def __init__(self, install: Install, number: int = 0, *, module: Sequence[str] = ("-m", "hotshard")) -> None:
+    def __init__(
+        self,
+        install: Install,
+        number: int = 0,
+        *,
+        module: Sequence[str] = ("-m", "hotshard"),
+        env: Mapping[str, str] | None = None,
+    ) -> None:
         self._install = install
         self._module = module
+        self._env = dict(env or {})
         self._log = install.folder / f"worker-{number}.log"
         self._process: subprocess.Popen[bytes] | None = None
+        self._before = 0
+        #: How long the last :meth:`stop` took.
+        self.stopped_in_s = 0.0
         self._name = f"w{number}"
 
-    def start(self) -> None:
-        environ = {**os.environ, "HOTSHARD_WORKER_NAME": self._name}
+    def start(self, **env: str) -> None:
+        """Start it; ``env`` is added to its environment this time."""
+        environ = {**os.environ, "HOTSHARD_WORKER_NAME": self._name, **self._env, **env}
+        self._before = len(self.log) if self._log.exists() else 0
         command = [sys.executable, *self._module, "worker", "--settings", str(self._install.settings())]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log, env=environ)  # noqa: S603
@@ -79,15 +112,35 @@ class WorkerProcess:
     def log(self) -> str:
         return self._log.read_text(errors="replace")
 
+    @property
+    def recent(self) -> str:
+        """The log since its last start."""
+        return self.log[self._before :]
+
+    @property
+    def held(self) -> list[int]:
+        """How many partitions of the sources it was given, each time since its last start."""
+        return [int(count) for count in _ASSIGNED.findall(self.recent)]
+
     async def assigned(self, timeout_s: float = 40.0) -> None:
         """Wait until it holds partitions since its last start."""
-        seen = self.log.count("assigned ")
         await eventually(
-            lambda: self.log.count("assigned ") > seen or self.process.poll() is not None, within_s=timeout_s
+            lambda: any(self.held) or self.process.poll() is not None, within_s=timeout_s, what=f"{self._name} assigned"
         )
         assert self.process.poll() is None, self.log
 
+    async def says(self, text: str, *, within_s: float = 20.0) -> str:
+        """Wait until its log since its last start holds ``text``; the first line that does."""
+        await eventually(lambda: text in self.recent, within_s=within_s, what=f"{self._name} says {text!r}")
+        return next(line for line in self.recent.splitlines() if text in line)
+
+    async def ended(self, *, within_s: float = 30.0) -> int:
+        """Wait until it has ended by itself; its exit code."""
+        await eventually(lambda: self.process.poll() is not None, within_s=within_s, what=f"{self._name} ends")
+        return self.process.wait()
+
     def kill(self) -> None:
+        """End it as kill -9 does."""
         self.process.kill()
         self.process.wait()
 
@@ -99,9 +152,12 @@ class WorkerProcess:
 
     def stop(self) -> int:
         """SIGTERM; its exit code. It must end in time."""
+        began_s = time.monotonic()
         if self.process.poll() is None:
             self.process.terminate()
-        return self.process.wait(STOP_S)
+        code = self.process.wait(STOP_S)
+        self.stopped_in_s = time.monotonic() - began_s
+        return code
 
     def end(self) -> None:
         """Whatever its state, it is gone after this."""
