@@ -10,17 +10,20 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from hotshard.core.panes.ledger import Expected, Ledger
-from hotshard.core.panes.window import ClosedWindow
 from hotshard.core.panes.windows import PartitionStand, Windows, WindowsMemory
 from hotshard.core.wire.pane import Mark, Pane, PaneMessage, Progress, decode, encode
 
 TOPIC, SOURCE = "orders", "mirror.orders"
 WINDOW_MS, GRACE_MS = 1_000, 2_000
 YEAR_MS = 365 * 86_400_000
+
+if TYPE_CHECKING:
+    from hotshard.core.panes.window import ClosedWindow
 
 Choose = Callable[[int], int]
 
@@ -187,9 +190,9 @@ class World:
 
     def _actions(self) -> list[Callable[[], None]]:
         weighed: list[tuple[int, Callable[[], None]]] = [
-            (60, self.produce), (80, self.read), (15, self.early), (80, self.seal), (90, self.publish), (110, self.commit),
-            (30, self.progress), (60, self.adopt), (2, self.join), (2, self.kill), (5, self.pause), (5, self.wake),
-            (4, self.evict), (2, self.doubt), (60, self.decide), (3, self.lose_decider),
+            (60, self.produce), (80, self.read), (15, self.early), (80, self.seal), (90, self.publish),
+            (110, self.commit), (30, self.progress), (60, self.adopt), (2, self.join), (2, self.kill), (5, self.pause),
+            (5, self.wake), (4, self.evict), (2, self.doubt), (60, self.decide), (3, self.lose_decider),
         ]  # fmt: skip
         if self.rules.deletes:
             weighed.append((4, self.delete))

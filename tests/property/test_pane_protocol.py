@@ -6,7 +6,7 @@ import itertools
 import random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.property.pane_world import Rules, World
@@ -15,14 +15,16 @@ SEEDS = 60
 STEPS = 3_000
 
 
-class ChoiceList:
-    """Chance out of a list of numbers, so that Hypothesis can shrink what went wrong; then always the first choice."""
+class Chances:
+    """Chance out of a list of numbers, again and again, so that Hypothesis can shrink what went wrong."""
 
     def __init__(self, numbers: list[int]) -> None:
-        self._numbers = iter(numbers)
+        self._numbers = itertools.cycle(numbers)
+        self._turn = 0
 
     def __call__(self, n: int) -> int:
-        return next(self._numbers, 0) % n
+        self._turn += 1
+        return (next(self._numbers) + self._turn // 7) % n
 
 
 def lived(seed: int, rules: Rules, steps: int = STEPS) -> World:
@@ -62,6 +64,15 @@ def test_every_record_is_counted_once_whoever_dies_sleeps_or_wakes(seed: int) ->
     check_numbered_once(world)
     assert world.lost == 0
     assert world.restarted == 0
+
+
+@given(st.lists(st.integers(0, 10_000), min_size=1, max_size=400), st.integers(0, 600))
+def test_every_record_is_counted_once_in_worlds_that_shrink(numbers: list[int], steps: int) -> None:
+    world = World(Chances(numbers), Rules())
+    world.run(steps)
+    world.settle()
+    check_counted_once(world)
+    check_numbered_once(world)
 
 
 def test_a_commit_before_its_publish_is_found_out() -> None:
