@@ -12,7 +12,7 @@ from hotshard.core.wire import pane
 from hotshard.core.wire.route import HotEntry, HotKind, TopicState
 from hotshard.demo.ground import Ground
 from hotshard.demo.readiness import Observing, at_work, deciding
-from hotshard.demo.watch import RegistryWatch, heard_ms
+from hotshard.demo.watch import RegistryWatch, ahead_ms, heard_ms
 from hotshard.demo.worker import as_toml, settings_of
 from hotshard.doors.clock import ManualClock, SystemClock
 from hotshard.doors.kafka.contract import Log, Out, TopicWanted
@@ -154,6 +154,13 @@ async def test_an_entry_is_seen_with_its_time_by_our_own_clock() -> None:
     assert watch.entered_ms(b"k", began_ms + 2501) == began_ms + 3500
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
+
+
+def test_a_clock_that_cannot_be_told_from_ours_is_taken_for_ours() -> None:
+    assert ahead_ms(1005, 1000, 1040) == 0
+    assert ahead_ms(999, 1000, 1000) == 0
+    assert ahead_ms(5020, 1000, 1040) == 4000
+    assert ahead_ms(20, 1000, 1040) == -1000
 
 
 async def test_tenants_are_no_keys_and_routes_are_seen() -> None:

@@ -82,8 +82,8 @@ def percentile(values: Sequence[float], part: float) -> float | None:
 
 
 def seconds_between(from_ms: int | None, to_ms: int | None) -> float | None:
-    """Seconds from one moment to another, None where one is missing."""
-    return None if from_ms is None or to_ms is None else (to_ms - from_ms) / 1000
+    """Seconds from one moment to a later one, to the millisecond of their clocks; None where one is missing."""
+    return None if from_ms is None or to_ms is None else max(0, to_ms - from_ms) / 1000
 
 
 def _rounded(value: float | None, digits: int) -> float | None:

@@ -16,9 +16,9 @@ class Script:
     handled_per_s: float = 800.0
     calm_s: float = 2.0
     #: Each of the two floods.
-    flood_s: float = 10.0
+    flood_s: float = 9.0
     #: The part at its end over which it is measured.
-    settled_s: float = 5.0
+    settled_s: float = 4.5
     #: The worker must be at work within this.
     ready_within_s: float = 40.0
     #: How long is waited for the key to cool and for a backlog to drain before going on.

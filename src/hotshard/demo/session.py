@@ -78,7 +78,8 @@ async def perform(ground: Ground, show: Show, script: Script | None = None) -> O
         )
         outcome = await while_running(stage.play(), *beside)
         show.draw(stage.scene())
-        await worker.stop()
+        if ground.given_kafka:
+            await worker.stop()  # leave its groups; a broker of our own goes with them
         return outcome
 
 

@@ -51,7 +51,7 @@ class RegistryWatch:
     async def _begin(self) -> bytes:
         asked_ms = self._clock.now_ms()
         snapshot = await self._reader.snapshot((self._topic,))
-        self._ahead_ms = snapshot.now_ms - (asked_ms + self._clock.now_ms()) / 2
+        self._ahead_ms = ahead_ms(snapshot.now_ms, asked_ms, self._clock.now_ms())
         self._take_routes(snapshot.routes[self._topic])
         await self._take_hot(self._clock.now_ms())
         return snapshot.last_id
@@ -85,6 +85,13 @@ class RegistryWatch:
 
     def _local_ms(self, redis_ms: int) -> int:
         return round(redis_ms - self._ahead_ms)
+
+
+def ahead_ms(theirs_ms: int, asked_ms: int, answered_ms: int) -> float:
+    """How far another clock is ahead of ours; 0 where what it said between two moments of ours fits to ours."""
+    if asked_ms - 1 <= theirs_ms <= answered_ms + 1:
+        return 0.0
+    return theirs_ms - (asked_ms + answered_ms) / 2
 
 
 async def heard_ms(reader: RegistryReader, topic: str) -> tuple[int | None, int]:

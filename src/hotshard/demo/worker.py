@@ -59,7 +59,7 @@ def settings_of(ground: Ground, mode: Mode, partitions: int) -> Mapping[str, Map
             "slow_view_s": 3.0,
             "hold_s": 3.0,
             "off_s": 1.0,
-            "resize_s": 2.0,
+            "resize_s": 1.0,
         },
     }
 
