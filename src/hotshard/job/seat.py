@@ -112,7 +112,7 @@ class Seat:
         except WireError as error:
             self.skipped += 1
             self._tell("damaged", f"panes topic, partition {self.partition}, offset {at}: {error}")
-        except Exception as fault:  # noqa: BLE001 - no message ends the worker, whatever it makes of our own code
+        except Exception as fault:
             self.skipped += 1
             self._tell("fault", f"panes topic, partition {self.partition}, offset {at}: {fault!r} while hearing it")
             log.debug("hearing failed", exc_info=True)

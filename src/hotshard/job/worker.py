@@ -16,7 +16,7 @@ from hotshard.doors.redis.real import RedisRegistry
 from hotshard.errors import HotshardError, UnavailableError
 from hotshard.job.apps import decide_app, observe_app, observe_group
 from hotshard.job.decide import Deciding, Seating
-from hotshard.job.observe import Observer, PaneTimes
+from hotshard.job.observe import Observer, Observing
 from hotshard.job.registry import RegistryKeeper
 from hotshard.job.routed import Routed, follow_state
 from hotshard.job.says import Says
@@ -137,16 +137,14 @@ class Worker:
 
     def _make_observer(self, watched: Watched) -> Observer:
         worker = self._settings.worker
-        return Observer(
+        what = Observing(
             sources=watched.sources,
-            times=PaneTimes(window_ms=worker.window_ms, pane_ms=worker.pane_ms),
-            panes_topic=self._topics.panes,
             worker=self._name,
-            publisher=self._publisher,
-            routed=self._routed,
-            clock=self._clock,
-            says=self._says,
+            panes_topic=self._topics.panes,
+            window_ms=worker.window_ms,
+            pane_ms=worker.pane_ms,
         )
+        return Observer(what, publisher=self._publisher, routed=self._routed, clock=self._clock, says=self._says)
 
     def _make_deciding(self, watched: Watched) -> Deciding:
         setups = {
