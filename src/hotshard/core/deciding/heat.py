@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hotshard.core.deciding.routing import Measured, Moment
 from hotshard.core.keys import tenant_of
+from hotshard.core.panes.placing import partition_of_names
 from hotshard.core.panes.view import View
 from hotshard.core.policy.acting import worth_acting
 from hotshard.core.policy.evidence import Heat, Totals, Turned, ViewTotals
@@ -45,8 +46,9 @@ class TopicHeat:
         policy = spec.policy
         self._spec = spec
         self._partitions = partitions
-        self._fast = View(round(policy.fast_view_s * 1000))
-        self._slow = View(round(policy.slow_view_s * 1000))
+        place = partition_of_names(spec, partitions)
+        self._fast = View(round(policy.fast_view_s * 1000), place)
+        self._slow = View(round(policy.slow_view_s * 1000), place)
         self._totals = ViewTotals(Totals(0, 0.0, 0.0), Totals(0, 0.0, 0.0))
         self._keys = HeatMachine(policy, partitions, memory=None if head is None else head.keys)
         self._tenants = HeatMachine(

@@ -1,75 +1,191 @@
-"""view: sliding sums of panes. Taken over by H12, being rewritten."""
+"""A view: what the panes of the last seconds say, kept as running sums."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from heapq import heapify, heappop, heappush
+from typing import TYPE_CHECKING, Final
 
 from hotshard.core.panes.listsum import key_rows
+from hotshard.core.panes.sliding import SlidingSums
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from hotshard.core.panes.sliding import Listed
+    from hotshard.core.wire.pane import Pane
+
+#: So long what was counted may be on its way: a pane's second, and its publishing.
+_UNSEEN_MS: Final = 1_500
 
 
-class Bounds(NamedTuple):
-    lower: int
-    upper: int
+class _Held:
+    """One version of a pane in the view."""
 
+    __slots__ = (
+        "cut_ms", "end", "generation", "is_in", "keys", "loads", "opened_ms", "place", "start", "tenants",
+    )  # fmt: skip
 
-class _Side:
-    def __init__(self, view, tenants):
-        self._view, self._tenants = view, tenants
+    def __init__(self, pane: Pane, keys: Listed, tenants: Listed) -> None:
+        self.place = (pane.source, pane.partition)
+        self.start = pane.start
+        self.end = pane.end
+        self.generation = pane.generation
+        self.opened_ms = pane.opened_ms
+        self.cut_ms = pane.cut_ms
+        self.loads = pane.loads
+        self.keys = keys
+        self.tenants = tenants
+        self.is_in = True
 
-    def _sums(self):
-        sums = {}
-        for pane in self._view.panes.values():
-            rows = ((r.key, r.lower, r.upper) for r in pane.tenants.rows) if self._tenants else key_rows(pane)
-            for key, lower, upper in rows:
-                base = key if self._tenants else self._view.aliases.get(key, key)
-                low, up = sums.get(base, (0, 0))
-                sums[base] = (low + lower, up + upper)
-        return sums
-
-    @property
-    def error(self):
-        return sum((p.tenants if self._tenants else p.keys).error for p in self._view.panes.values())
-
-    def bounds(self, key):
-        low, up = self._sums().get(key, (0, 0))
-        return Bounds(low, up + self.error)
-
-    def candidates(self, least):
-        return [(k, lo, up) for k, (lo, up) in self._sums().items() if lo >= least]
+    def clashes(self, pane: Pane) -> bool:
+        """Whether another pane of the same partition is a version of this one, or counts some of its records."""
+        return pane.start == self.start or (pane.start < self.end and self.start < pane.end)
 
 
 class View:
-    def __init__(self, span_ms):
+    """The newest versions of the panes cut within the last ``span_ms``, added up. Every record is in it once.
+
+    Putting a pane in and its leaving cost as much as it has rows, whatever else is in the view.
+
+    ``partition_of`` gives the production partition of a key as it travels, where that is not the
+    source's (None: not known).
+    """
+
+    def __init__(self, span_ms: int, partition_of: Callable[[bytes], int | None] | None = None) -> None:
+        self.keys = SlidingSums()
+        self.tenants = SlidingSums()
+        #: Load of all keyed records.
+        self.load = 0
         self._span_ms = span_ms
-        self.panes = {}
-        self.aliases = {}
-        self.keys, self.tenants = _Side(self, False), _Side(self, True)
-
-    def put(self, pane):
-        self.panes[pane.source, pane.partition, pane.start] = pane
-
-    def expire(self, now_ms):
-        self.panes = {k: p for k, p in self.panes.items() if p.cut_ms > now_ms - self._span_ms}
+        self._partition_of = partition_of
+        self._loads: dict[int, int] = {}
+        #: The panes of each source partition by their start.
+        self._held: dict[tuple[str, int], dict[int, _Held]] = {}
+        #: Panes put in since the last look at the clock.
+        self._fresh: list[_Held] = []
+        #: When panes leave; those that were replaced are still in it.
+        self._leaving: list[tuple[int, int, _Held]] = []
+        self._put = 0
+        self._now_ms: int | None = None
+        #: Since when this is watched, and the newest cut.
+        self._since_ms: int | None = None
+        self._newest_ms: int | None = None
 
     @property
-    def load(self):
-        return sum(sum(p.loads.values()) for p in self.panes.values())
+    def aliases(self) -> Mapping[bytes, bytes]:
+        """The base key of every routed key on the wire; a changed one is another object."""
+        return self.keys.aliases
+
+    @aliases.setter
+    def aliases(self, aliases: Mapping[bytes, bytes]) -> None:
+        if aliases is not self.keys.aliases:
+            self.keys.aliases = aliases
 
     @property
-    def loads(self):
-        loads = {}
-        for p in self.panes.values():
-            for part, load in p.loads.items():
-                loads[part] = loads.get(part, 0) + load
+    def loads(self) -> Mapping[int, int]:
+        """Load of all keyed records by production partition; those without any are left out."""
+        return self._loads
+
+    def put(self, pane: Pane) -> None:
+        """Put in a version of a pane, in place of those that count some of the same records.
+
+        Where one of those is of a higher generation the new one is let go: it comes from a worker that
+        has lost the partition.
+        """
+        held = self._held.setdefault((pane.source, pane.partition), {})
+        clashing = [each for each in held.values() if each.clashes(pane)]
+        if any(each.generation > pane.generation for each in clashing):
+            return
+        keys, tenants = pane.keys, pane.tenants
+        new = _Held(
+            pane,
+            self.keys.add(key_rows(pane), keys.error, pane.partition),
+            self.tenants.add(((row.key, row.lower, row.upper) for row in tenants.rows), tenants.error, pane.partition),
+        )
+        for each in clashing:
+            self._take_out(each)
+        self._held.setdefault(new.place, {})[pane.start] = new
+        self._fresh.append(new)
+        for partition, load in pane.loads.items():
+            self._add_load(partition, load)
+
+    def expire(self, now_ms: int) -> None:
+        """Bring the view to this moment.
+
+        A pane from a worker whose clock is ahead counts as cut when it is first seen here. A clock that
+        was set back makes no pane stay longer than the span.
+        """
+        if self._now_ms is not None and now_ms < self._now_ms:
+            self._set_back(now_ms)
+        self._now_ms = now_ms
+        if self._since_ms is None:
+            self._since_ms = now_ms
+        for held in self._fresh:
+            self._date(held, now_ms)
+        self._fresh.clear()
+        while self._leaving and self._leaving[0][0] <= now_ms:
+            held = heappop(self._leaving)[2]
+            if held.is_in:
+                self._take_out(held)
+
+    def span_s(self, now_ms: int) -> float:
+        """The seconds of the span that have been watched: all of them, but for a view that has only begun.
+
+        Silence is watched, too: a quiet topic has no load in so many seconds. What was counted in the
+        last moments may not have come yet, so these are no part of it.
+        """
+        if self._since_ms is None:
+            return 0.0
+        until_ms = max(now_ms - _UNSEEN_MS, self._since_ms if self._newest_ms is None else self._newest_ms)
+        return min(max(0, until_ms - self._since_ms), self._span_ms) / 1000
+
+    def by_partition(self, key: bytes) -> dict[int, int]:
+        """The lower bound of a key, under all its names, by production partition.
+
+        For few keys: the first time a key is asked for all lists are looked through.
+        """
+        loads: dict[int, int] = {}
+        for name in self.keys.names_of(key):
+            for partition, load in self._places(name).items():
+                if load:
+                    loads[partition] = loads.get(partition, 0) + load
         return loads
 
-    def span_s(self, now_ms):
-        return (now_ms - min((p.opened_ms for p in self.panes.values()), default=now_ms)) / 1000
+    def _places(self, name: bytes) -> Mapping[int, int]:
+        if self._partition_of is None:
+            lists = (each.keys for held in self._held.values() for each in held.values())
+            return self.keys.by_partition(name, lists)
+        load = self.keys.lower(name)
+        partition = self._partition_of(name) if load else None
+        return {} if partition is None else {partition: load}
 
-    def by_partition(self, key):
-        loads = {}
-        for p in self.panes.values():
-            for wire, lower, _ in key_rows(p):
-                if self.aliases.get(wire, wire) == key:
-                    loads[p.partition] = loads.get(p.partition, 0) + lower
-        return loads
+    def _date(self, held: _Held, now_ms: int) -> None:
+        cut_ms = min(held.cut_ms, now_ms)
+        self._since_ms = min(held.opened_ms, now_ms if self._since_ms is None else self._since_ms)
+        self._newest_ms = cut_ms if self._newest_ms is None else max(cut_ms, self._newest_ms)
+        self._put += 1
+        heappush(self._leaving, (cut_ms + self._span_ms, self._put, held))
+
+    def _set_back(self, now_ms: int) -> None:
+        last_ms = now_ms + self._span_ms
+        self._leaving = [(min(leave_ms, last_ms), order, held) for leave_ms, order, held in self._leaving]
+        heapify(self._leaving)
+        self._since_ms = None if self._since_ms is None else min(self._since_ms, now_ms)
+        self._newest_ms = None if self._newest_ms is None else min(self._newest_ms, now_ms)
+
+    def _take_out(self, held: _Held) -> None:
+        held.is_in = False
+        there = self._held[held.place]
+        del there[held.start]
+        if not there:
+            del self._held[held.place]
+        self.keys.remove(held.keys)
+        self.tenants.remove(held.tenants)
+        for partition, load in held.loads.items():
+            self._add_load(partition, -load)
+
+    def _add_load(self, partition: int, load: int) -> None:
+        self.load += load
+        self._loads[partition] = self._loads.get(partition, 0) + load
+        if not self._loads[partition]:
+            del self._loads[partition]
