@@ -20,7 +20,10 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Present:
-    """All source partitions of a topic, and the share of them that somebody spoke for lately."""
+    """All source partitions of a topic, and the share of them that is in the views.
+
+    That is those that somebody spoke for lately, without those that are read too far behind.
+    """
 
     partitions: Mapping[Place, PartitionStand]
     completeness: float
@@ -33,6 +36,8 @@ class Stands:
         self._counts: dict[str, int] = {}
         self._heard_ms: dict[Place, int] = {}
         self._stands: dict[Place, PartitionStand] = {}
+        #: Partitions whose panes go to windows only; that a view holds nothing of them says nothing.
+        self._behind: set[Place] = set()
         self._begun_ms: int | None = None
 
     def hear(self, message: Progress, now_ms: int) -> None:
@@ -45,6 +50,8 @@ class Stands:
             if message.sent_ms >= self._heard_ms.get(place, message.sent_ms):
                 self._heard_ms[place] = message.sent_ms
                 self._stands[place] = PartitionStand.of(mark, message.sent_ms)
+                if mark.position >= mark.high_watermark:
+                    self._behind.discard(place)
 
     def counted(self, pane: Pane) -> None:
         """A pane is a word on its partition, too: that it is not idle."""
@@ -53,6 +60,7 @@ class Stands:
         if pane.cut_ms >= self._heard_ms.get(place, pane.cut_ms):
             self._heard_ms[place] = pane.cut_ms
             self._stands[place] = PartitionStand()
+            (self._behind.discard if pane.live else self._behind.add)(place)
 
     def present(self, now_ms: int) -> Present:
         """What is known now. Partitions nobody spoke for lately are not present; just after the begin all are."""
@@ -63,4 +71,4 @@ class Stands:
             place: self._stands.get(place, PartitionStand()) if place in lately else PartitionStand(present=young)
             for place in places
         }
-        return Present(partitions, len(lately) / len(places) if places else 0.0)
+        return Present(partitions, len(lately - self._behind) / len(places) if places else 0.0)
