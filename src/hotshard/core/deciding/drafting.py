@@ -1,0 +1,101 @@
+"""Routes as they are written down: of a plan, of a refusal, and of a plan that was given up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from hotshard.core.deciding.book import earlier_of
+from hotshard.core.keys import tenant_of
+from hotshard.core.partitioners import partitioner
+from hotshard.core.planning.verdict import Plan, Refusal, RefusalReason
+from hotshard.core.topic import Mode, Ordering, TopicSpec
+from hotshard.core.wire.names import key_text
+from hotshard.core.wire.route import Route, RouteState, Treatment
+
+if TYPE_CHECKING:
+    from hotshard.core.deciding.routing import Measured, Moment
+
+_REFUSED: Final = {RefusalReason.PER_KEY_ORDER: Treatment.REKEY}
+
+
+def advised(refusal: Refusal) -> Treatment:
+    """What may help a key that cannot be split."""
+    return _REFUSED.get(refusal.reason, Treatment.ISOLATE)
+
+
+def given(spec: TopicSpec) -> bool:
+    """Whether plans of this topic are given to producers."""
+    return spec.mode is Mode.ACTIVE and spec.ordering is Ordering.NONE
+
+
+def why_not_given(spec: TopicSpec) -> str:
+    """The reason code of a plan that is only proposed."""
+    return f"mode_{spec.mode}" if spec.mode is not Mode.ACTIVE else f"ordering_{spec.ordering}"
+
+
+class Drafts:
+    """Writes the routes of one topic."""
+
+    def __init__(self, spec: TopicSpec) -> None:
+        self._spec = spec
+        self._readable_ms = round(spec.readable_s * 1000)
+        self._partitioner = partitioner(spec.partitioner).name
+
+    def planned(self, plan: Plan, hot: Measured, before: Route | None, moment: Moment) -> Route:
+        """The route of a plan, active where plans are given to producers."""
+        active = given(self._spec)
+        return msgspec.structs.replace(
+            self._of(plan.key, hot, before, moment),
+            treatment=Treatment.SPLIT,
+            state=RouteState.ACTIVE if active else RouteState.PROPOSED,
+            suffixes=plan.suffixes,
+            partitions=plan.partitions,
+            partition_count=plan.partition_count,
+            reason=str(plan.reason) if active else why_not_given(self._spec),
+            imbalance_before=plan.imbalance_before,
+            imbalance_after=plan.imbalance_after,
+        )
+
+    def refused(self, refusal: Refusal, hot: Measured, before: Route | None, moment: Moment) -> Route:
+        """The route of a key that cannot be split: advice, with the reason."""
+        return msgspec.structs.replace(
+            self._of(refusal.key, hot, before, moment), treatment=advised(refusal), reason=str(refusal.reason)
+        )
+
+    def retired(self, route: Route, reason: str, moment: Moment) -> Route:
+        """The end of a route; where its records may lie stays readable."""
+        return msgspec.structs.replace(
+            route,
+            state=RouteState.RETIRED,
+            epoch=moment.epoch,
+            suffixes=(),
+            partitions=(),
+            changed_ms=moment.now_ms,
+            reason=reason,
+            earlier=earlier_of(route, moment.now_ms + self._readable_ms),
+        )
+
+    def _of(self, key: bytes, hot: Measured, before: Route | None, moment: Moment) -> Route:
+        """What all routes of a key have."""
+        text, b64 = key_text(key)
+        tenant = tenant_of(key, self._spec.layout)
+        goes_on = before is not None and before.state is not RouteState.RETIRED
+        return Route(
+            topic=self._spec.name,
+            key=text,
+            key_b64=b64,
+            tenant=None if tenant is None else tenant.decode(errors="replace"),
+            state=RouteState.PROPOSED,
+            epoch=moment.epoch,
+            partition_count=0,
+            partitioner=self._partitioner,
+            ordering=self._spec.ordering,
+            since_ms=before.since_ms if before is not None and goes_on else moment.now_ms,
+            changed_ms=moment.now_ms,
+            share=hot.share,
+            lower=hot.lower,
+            upper=hot.upper,
+            earlier=() if before is None else earlier_of(before, moment.now_ms + self._readable_ms),
+        )
