@@ -82,6 +82,7 @@ def make_mirror(
     committed: bool = False,
     connection: KafkaConnection | None = None,
     fetch_min_bytes: int = 1,
+    request_timeout_s: float = 10.0,
     **settings: Any,  # noqa: ANN401 - of the app
 ) -> Mirror:
     """Make one that is not started."""
@@ -96,6 +97,7 @@ def make_mirror(
         isolation_level="read_committed" if committed else "read_uncommitted",
         slabs=slabs,
         fetch_min_bytes=fetch_min_bytes,
+        request_timeout_s=request_timeout_s,
         on_stock=mirror.stock.append,
     )
 

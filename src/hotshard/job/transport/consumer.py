@@ -82,8 +82,8 @@ class SlabConsumer(driver.Consumer):
 
     @property
     def generation(self) -> int:
-        """The group generation of the assignment that was last told."""
-        return int(self.app.consumer_generation_id)
+        """The group generation of the assignment that was last told, 0 before the first."""
+        return int(self.app.consumer_generation_id or 0)
 
     async def commit_once(self, offsets: Mapping[TP, int], generation: int) -> bool:
         """Commit in one attempt; False when the outcome is not known to be good. Never raises for the cluster.

@@ -129,6 +129,8 @@ class Feed:
             found = await self._guarded(self._fetch(frozenset(TopicPartition(*tp) for tp in active), timeout_s)) or {}
             for tp, damage in [*self._damaged.items()]:
                 await self._guarded(self._mend(tp, damage, found))
+        if found:
+            self._options.says.well("the source")
         return {tp: items for tp, items in found.items() if items}
 
     async def _guarded(self, step: Coroutine[Any, Any, _T]) -> _T | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -31,6 +30,7 @@ _T = TypeVar("_T")
 _TRY_AGAIN_S = 1.0
 _TEND_EVERY_S = 0.5
 _STOP_WITHIN_S = 3.0
+_CLOSE_WITHIN_S = 1.0
 
 
 class SlabThread(driver.AIOKafkaConsumerThread):
@@ -46,6 +46,7 @@ class SlabThread(driver.AIOKafkaConsumerThread):
         self.round = 0
         self.feed: Feed | None = None
         self.group: Group | None = None
+        self._topics: set[str] = set()
         self._pending: set[concurrent.futures.Future[Any]] = set()
 
     # -- start and stop --------------------------------------------------------------------------
@@ -55,21 +56,41 @@ class SlabThread(driver.AIOKafkaConsumerThread):
         await self._connect()
 
     async def _connect(self) -> None:
-        """Start a consumer; while that does not succeed, wait and say so."""
+        """Start a consumer; while that does not succeed, wait and say so. Returns without one when stopped."""
         while not self.should_stop:
             consumer = self._create_consumer(self.thread_loop)
             try:
-                await consumer.start()
+                await self._unless_stopped(consumer.start())
                 self.group = Group(consumer, self.options)
                 self.feed = Feed(consumer, self.group, self.options, self.seeks)
+                if self._topics:
+                    consumer.subscribe(topics=self._topics, listener=self._rebalance_listener)
             except Exception as error:  # noqa: BLE001 - nothing of this may end the worker
-                self.options.says.waiting("Kafka", f"{type(error).__name__}: {error}")
+                self.feed = self.group = None
                 await self._end(consumer)
-                await self.sleep(_TRY_AGAIN_S)
+                if not self.should_stop:
+                    self.options.says.waiting(
+                        f"Kafka at {self.options.connection.address}", f"{type(error).__name__}: {error}"
+                    )
+                    await self.sleep(_TRY_AGAIN_S)
             else:
-                self.options.says.well("Kafka")
+                self.options.says.well(f"Kafka at {self.options.connection.address}")
                 self._consumer = consumer
                 return
+
+    async def _unless_stopped(self, step: Coroutine[Any, Any, None]) -> None:
+        """Await ``step``, but not beyond the moment at which this thread is told to stop."""
+        doing, stopped = asyncio.ensure_future(step), asyncio.ensure_future(self._stopped.wait())
+        await asyncio.wait({doing, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        stopped.cancel()
+        if not doing.done():
+            doing.cancel()
+            raise UnavailableError("reading is being stopped")
+        await doing
+
+    async def subscribe(self, topics: Iterable[str]) -> None:
+        self._topics = set(topics)
+        await super().subscribe(self._topics)
 
     async def on_thread_stop(self) -> None:
         consumer, self._consumer, self.feed, self.group = self._consumer, None, None, None
@@ -78,10 +99,10 @@ class SlabThread(driver.AIOKafkaConsumerThread):
         await super().on_thread_stop()
 
     async def _end(self, consumer: Any) -> None:  # noqa: ANN401 - aiokafka has no types
-        """Leave the group and close; within 3 s, whatever the cluster does."""
-        with contextlib.suppress(Exception):
-            async with asyncio.timeout(_STOP_WITHIN_S):
-                await consumer.stop()
+        """Leave the group and close; within 4 s, whatever the cluster does."""
+        await _bounded(consumer.stop(), _STOP_WITHIN_S)
+        # stopping may have failed, or been cut off, before it came to the connections
+        await _bounded(consumer._client.close(), _CLOSE_WITHIN_S)  # noqa: SLF001
 
     def _start_thread(self) -> None:
         try:
@@ -185,22 +206,30 @@ class SlabThread(driver.AIOKafkaConsumerThread):
                     await self._replace(consumer)
                 else:
                     consumer._coordinator.check_errors()  # noqa: SLF001 - until asked, the coordinator waits
+                    self._say_whether_there(consumer)
             except Exception as error:  # noqa: BLE001 - nothing of this may end the worker
                 self.options.says.waiting("the consumer group", f"{type(error).__name__}: {error}")
                 await self.sleep(_TRY_AGAIN_S)
                 consumer._coordinator.request_rejoin()  # noqa: SLF001
 
+    def _say_whether_there(self, consumer: Any) -> None:  # noqa: ANN401
+        """Losing the group's coordinator is the first that is noticed of an outage; aiokafka only logs it."""
+        subject = f"Kafka at {self.options.connection.address}"
+        if consumer._coordinator.coordinator_id is None:  # noqa: SLF001
+            self.options.says.waiting(subject, "it does not answer; reading goes on when it does")
+        else:
+            self.options.says.well(subject)
+
     async def _replace(self, old: Any) -> None:  # noqa: ANN401
         """Put a new consumer in the place of one whose tasks have died."""
-        self.options.says.waiting("Kafka", "the consumer has failed and is replaced")
-        topics, assigned = old.subscription(), ensure_TPset(old.assignment())
+        self.options.says.waiting("the consumer", "the consumer has failed and is replaced")
+        assigned = ensure_TPset(old.assignment())
         self.taken()
         self.app.on_rebalance_start()
         await self.on_partitions_revoked(assigned)
         self.feed = self.group = None
         await self._end(old)
         await self._connect()
-        self._ensure_consumer().subscribe(topics=topics, listener=self._rebalance_listener)
 
     # -- making one ------------------------------------------------------------------------------
 
@@ -231,6 +260,17 @@ class SlabThread(driver.AIOKafkaConsumerThread):
                 **options.connection.client_kwargs(),
             },
         )
+
+
+async def _bounded(step: Coroutine[Any, Any, None], within_s: float) -> None:
+    """Run ``step`` so long at most, whatever it raises, CancelledError included."""
+    task = asyncio.ensure_future(step)
+    await asyncio.wait({task}, timeout=within_s)
+    if not task.done():
+        task.cancel()
+        await asyncio.wait({task}, timeout=within_s)
+    if task.done() and not task.cancelled():
+        task.exception()
 
 
 def _dead(consumer: Any) -> bool:  # noqa: ANN401

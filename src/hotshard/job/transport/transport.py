@@ -46,7 +46,8 @@ def slab_transport(  # noqa: PLR0913 - all by name
     """Make the transport to be assigned to ``app.transport`` right after the app is made.
 
     ``topics`` are read as slabs, all others as records. ``on_stock`` is told, once, why they are read the stock way;
-    ``slabs`` False is a reason, too. ``request_timeout_s`` bounds what the consumer is asked (commits among it). Without a ``connection`` that of the app's broker URL is used, without security.
+    ``slabs`` False is a reason, too. ``request_timeout_s`` bounds each thing the consumer is asked, commits among
+    them. Without a ``connection`` that of the app's broker URL is used, without security.
     """
     url = app.conf.broker_consumer
     at = connection or KafkaConnection(bootstrap_servers=tuple(driver.server_list(url, driver.Transport.default_port)))

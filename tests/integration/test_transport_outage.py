@@ -1,0 +1,204 @@
+"""No outage and no failing part of aiokafka ends the worker; on a real broker."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from aiokafka.errors import GroupAuthorizationFailedError, KafkaError
+from faust.types import TP
+
+from hotshard.demo.servers import ApacheKafka
+from hotshard.job.quiet import limit_loggers
+from tests.support.eventually import eventually
+from tests.support.mirror import Mirror, ends_of, make_mirror, mirroring, running
+from tests.support.swallowed import swallowed
+from tests.support.topics import Sent, admin, create_topic, produce
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+pytestmark = pytest.mark.integration
+
+BOTH_WAYS = pytest.mark.parametrize("slabs", [True, False], ids=["slabs", "stock"])
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    undo = limit_loggers(level=logging.ERROR)
+    yield
+    undo()
+
+
+async def _send(bootstrap: str, topic: str, records: int, partitions: int = 2) -> None:
+    await produce(bootstrap, topic, [Sent(b"k%d" % n, b"v", n % partitions) for n in range(records)])
+
+
+async def _blocking(call: Callable[[], None]) -> None:
+    await asyncio.get_running_loop().run_in_executor(None, call)
+
+
+def _fine(mirror: Mirror) -> bool:
+    return not mirror.app.crashed and not mirror.app.should_stop
+
+
+@BOTH_WAYS
+async def test_a_broker_that_is_stopped_and_started_is_waited_for(own_kafka: ApacheKafka, *, slabs: bool) -> None:
+    at = own_kafka.bootstrap
+    await create_topic(at, "t", 2)
+    await _send(at, "t", 100)
+    async with mirroring(at, "t", group="g", slabs=slabs) as mirror:
+        await mirror.until({TP("t", 0): 50, TP("t", 1): 50})
+        generation = mirror.consumer.generation
+        await _blocking(own_kafka.kill)
+        began = asyncio.get_running_loop().time()
+        assert not await mirror.consumer.commit_once({TP("t", 0): 50}, generation)
+        assert asyncio.get_running_loop().time() - began < 10.5
+        await _blocking(own_kafka.start)
+        await _send(at, "t", 100)
+        await mirror.until({TP("t", 0): 100, TP("t", 1): 100}, 60)
+        assert _fine(mirror)
+        assert await _eventual_commit(mirror, {TP("t", 0): 100, TP("t", 1): 100})
+
+
+async def _eventual_commit(mirror: Mirror, offsets: dict[TP, int]) -> bool:
+    return await eventually(lambda: mirror.consumer.commit_once(offsets, mirror.consumer.generation), within_s=30)
+
+
+async def test_a_broker_that_hangs_is_waited_for(own_kafka: ApacheKafka) -> None:
+    at = own_kafka.bootstrap
+    await create_topic(at, "t", 2)
+    await _send(at, "t", 100)
+    mirror = make_mirror(at, ["t"], group="g", request_timeout_s=1.5, session_timeout_s=6.0)
+    async with running(mirror):
+        await mirror.until({TP("t", 0): 50, TP("t", 1): 50})
+        own_kafka.pause()
+        began = asyncio.get_running_loop().time()
+        assert not await mirror.consumer.commit_once({TP("t", 0): 50}, mirror.consumer.generation)
+        assert asyncio.get_running_loop().time() - began < 3
+        await asyncio.sleep(9)  # past the session
+        own_kafka.resume()
+        await _send(at, "t", 100)
+        await mirror.until({TP("t", 0): 100, TP("t", 1): 100}, 60)
+        assert _fine(mirror)
+        assert await _eventual_commit(mirror, {TP("t", 0): 100, TP("t", 1): 100})
+
+
+async def test_a_broker_that_is_not_there_at_start_is_waited_for() -> None:
+    with ApacheKafka() as server:
+        at = server.bootstrap
+        await create_topic(at, "t", 2)
+        await _send(at, "t", 100)
+        server.kill()
+        mirror = make_mirror(at, ["t"], group="g")
+        starting = asyncio.ensure_future(mirror.app.start())
+        await eventually(lambda: mirror.app.consumer.started, within_s=5)
+        await _blocking(server.start)
+        await asyncio.wait_for(starting, 30)
+        await mirror.until({TP("t", 0): 50, TP("t", 1): 50}, 30)
+        await mirror.app.stop()
+
+
+async def test_stopping_while_the_broker_is_not_there_takes_little_time(own_kafka: ApacheKafka) -> None:
+    at = own_kafka.bootstrap
+    await create_topic(at, "t", 2)
+    never, running_one = make_mirror(at, ["t"], group="never"), make_mirror(at, ["t"], group="g")
+    await running_one.app.start()
+    await running_one.until_assigned()
+    own_kafka.pause()
+    starting = asyncio.ensure_future(never.app.start())
+    await eventually(lambda: never.app.consumer.started, within_s=5)
+    began = asyncio.get_running_loop().time()
+    await asyncio.gather(never.app.stop(), running_one.app.stop())
+    starting.cancel()
+    await asyncio.gather(starting, return_exceptions=True)
+    assert asyncio.get_running_loop().time() - began < 8
+
+
+async def test_a_topic_deleted_and_made_again_is_read_from_its_beginning(
+    kafka: ApacheKafka, fresh_topic_name: str
+) -> None:
+    gone, stays = f"{fresh_topic_name}-gone", f"{fresh_topic_name}-stays"
+    for name in (gone, stays):
+        await create_topic(kafka.bootstrap, name, 2)
+        await _send(kafka.bootstrap, name, 100)
+    settings = {"consumer_metadata_max_age_ms": 1000}
+    async with mirroring(kafka.bootstrap, gone, stays, group=fresh_topic_name, **settings) as mirror:
+        await mirror.until({TP(name, part): 50 for name in (gone, stays) for part in range(2)})
+        async with admin(kafka.bootstrap) as client:
+            await client.delete_topics([gone])
+        await _send(kafka.bootstrap, stays, 20)
+        await mirror.until({TP(stays, part): 60 for part in range(2)})
+        mirror.taken.clear()
+        await eventually(lambda: _made(kafka.bootstrap, gone), within_s=20)
+        await _send(kafka.bootstrap, gone, 30)
+        await mirror.until({TP(gone, part): 15 for part in range(2)}, 40)
+        assert {mirror.taken[TP(gone, part)][0].start for part in range(2)} == {0}
+        assert _fine(mirror)
+
+
+async def _made(bootstrap: str, name: str) -> bool:
+    try:
+        await create_topic(bootstrap, name, 2)
+    except RuntimeError:  # it is still being deleted
+        return False
+    return True
+
+
+def _fetch_task(consumer: Any) -> Any:  # noqa: ANN401 - aiokafka has no types
+    return consumer._fetcher._fetch_task  # noqa: SLF001
+
+
+def _coordination_task(consumer: Any) -> Any:  # noqa: ANN401
+    return consumer._coordinator._coordination_task  # noqa: SLF001
+
+
+def _metadata_task(consumer: Any) -> Any:  # noqa: ANN401
+    return consumer._client._sync_task  # noqa: SLF001
+
+
+@pytest.mark.parametrize("task", [_fetch_task, _coordination_task, _metadata_task])
+async def test_a_task_of_aiokafka_that_dies_does_not_stop_reading(
+    kafka: ApacheKafka, fresh_topic_name: str, task: Callable[[Any], asyncio.Task[None]]
+) -> None:
+    name = fresh_topic_name
+    await create_topic(kafka.bootstrap, name, 2)
+    await _send(kafka.bootstrap, name, 100)
+    async with mirroring(kafka.bootstrap, name, group=name) as mirror:
+        await mirror.until({TP(name, part): 50 for part in range(2)})
+        assert await _eventual_commit(mirror, {TP(name, 0): 10})
+        mirror.taken.clear()
+        thread = mirror.consumer._thread  # noqa: SLF001
+        consumer = thread._ensure_consumer()  # noqa: SLF001
+        thread.thread_loop.call_soon_threadsafe(task(consumer).cancel)
+        await eventually(lambda: thread._consumer is not consumer, within_s=10)  # noqa: SLF001
+        await _send(kafka.bootstrap, name, 20)
+        await mirror.until({TP(name, part): 60 for part in range(2)}, 30)
+        assert mirror.taken[TP(name, 0)][0].start == 10
+        mirror.assert_tiled()
+        assert _fine(mirror)
+    swallowed()
+
+
+@pytest.mark.parametrize("error", [GroupAuthorizationFailedError("g"), KafkaError("unexpected")], ids=["rights", "bug"])
+async def test_an_error_of_the_group_is_said_and_tried_again(
+    kafka: ApacheKafka, fresh_topic_name: str, error: KafkaError, caplog: pytest.LogCaptureFixture
+) -> None:
+    name = fresh_topic_name
+    await create_topic(kafka.bootstrap, name, 2)
+    async with mirroring(kafka.bootstrap, name, group=name) as mirror:
+        await mirror.until_assigned()
+        coordinator = mirror.consumer._thread._ensure_consumer()._coordinator  # noqa: SLF001
+
+        async def fail() -> bool:
+            raise error
+
+        beat, coordinator._do_heartbeat = coordinator._do_heartbeat, fail  # noqa: SLF001
+        await eventually(lambda: "waiting for the consumer group" in caplog.text, within_s=20)
+        coordinator._do_heartbeat = beat  # noqa: SLF001
+        await _send(kafka.bootstrap, name, 20)
+        await mirror.until({TP(name, part): 10 for part in range(2)}, 30)
+        assert await _eventual_commit(mirror, await ends_of(kafka.bootstrap, name))
+        assert _fine(mirror)
