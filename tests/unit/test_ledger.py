@@ -136,6 +136,14 @@ CASES: dict[str, tuple[list[Message], list[tuple[int, int]]]] = {
         [pane(0, 10, 2, "b"), pane(10, 20, 2, "b"), pane(50, 60, 1, "a"), mark(20, 2, "b")],
         [(0, 10), (10, 20)],
     ),
+    "a pane published again after its commit says nothing": (
+        [pane(0, 10), mark(10), pane(0, 10), pane(10, 20), pane(0, 10), mark(20)],
+        [(0, 10), (10, 20)],
+    ),
+    "what a later owner found uncommitted is void": (
+        [pane(0, 30), pane(0, 10, 2, "b"), pane(50, 60, 3, "c"), mark(60, 3, "c")],
+        [(0, 10), (50, 60)],
+    ),
     "an empty stretch is no pane": ([pane(0, 0), pane(0, 10), mark(10)], [(0, 10)]),
 }
 
@@ -231,6 +239,19 @@ def test_the_open_version_is_the_latest_of_the_highest_generation() -> None:
     assert ledger.open_version(SOURCE, 1) is None
 
 
+def test_of_two_versions_with_the_same_end_the_later_generation_counts() -> None:
+    confirmed = hear(Ledger(), [pane(0, 10, 2, "b"), pane(0, 10, 1, "a"), mark(10, 2, "b")])
+    assert [each.pane.worker for each in confirmed] == ["b"]
+    confirmed = hear(Ledger(), [pane(0, 10, 1, "a"), pane(0, 10, 2, "b"), mark(10, 2, "b")])
+    assert [each.pane.worker for each in confirmed] == ["b"]
+
+
+def test_the_highest_generation_never_falls() -> None:
+    ledger = Ledger()
+    hear(ledger, [pane(0, 10, 7), mark(10, 7), pane(0, 4, 1, "b"), mark(4, 1, "b")])
+    assert [(each.offset, each.generation) for each in ledger.expected_at(9)] == [(4, 7)]
+
+
 def test_versions_of_an_open_pane_are_bounded_and_the_newest_stay() -> None:
     ledger = Ledger()
     versions: list[Message] = [pane(0, end) for end in range(1, 3 * MAX_VERSIONS)]
@@ -260,5 +281,5 @@ def test_history_is_forgotten_up_to_what_is_needed() -> None:
 def test_what_is_expected_says_from_which_message_on_it_listens() -> None:
     expected = Expected(SOURCE, 0, 20, 1, at=5)
     ledger = Ledger([expected])
-    assert hear(ledger, [pane(10, 15, 9), pane(15, 20, 9), mark(15, 9)], at=2) == []
+    assert hear(ledger, [pane(10, 15, 9), pane(40, 50, 9), mark(40, 9)], at=2) == []
     assert ledger.expected_at(9) == (expected,)
