@@ -151,6 +151,7 @@ class Worker:
             spec.name: Setup(
                 spec=spec,
                 partitions=watched.partitions[spec.name],
+                sources={name: watched.sources[name].partitions for name in spec.sources},
                 namespace=self._settings.worker.namespace,
                 window_ms=self._settings.worker.window_ms,
                 grace_ms=self._settings.worker.grace_ms,

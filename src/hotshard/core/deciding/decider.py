@@ -15,7 +15,7 @@ from hotshard.core.deciding.book import RouteBook
 from hotshard.core.deciding.heat import TopicHeat
 from hotshard.core.deciding.routing import Moment, Router
 from hotshard.core.deciding.said import Said
-from hotshard.core.deciding.stands import Stands
+from hotshard.core.deciding.stands import BELIEVED_MS, Stands
 from hotshard.core.panes.ledger import Ledger
 from hotshard.core.panes.reporting import window_report
 from hotshard.core.panes.windows import Windows
@@ -24,8 +24,9 @@ from hotshard.core.wire.route import Route, TopicState
 from hotshard.core.wire.state import TopicHead
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Mapping
 
+    from hotshard.core.deciding.stands import Present
     from hotshard.core.topic import TopicSpec
     from hotshard.core.wire.event import Event, EventType, Finding, PlanChange
     from hotshard.core.wire.report import WindowReport
@@ -37,8 +38,9 @@ class Setup:
     """What a decider is made with, beside the state."""
 
     spec: TopicSpec
-    #: Partition count in production.
+    #: Partition count in production, and of each source.
     partitions: int
+    sources: Mapping[str, int]
     namespace: str
     window_ms: int
     grace_ms: int
@@ -50,24 +52,24 @@ class TopicDecider:
     def __init__(self, setup: Setup, head: TopicHead | None, routes: Collection[Route], *, now_ms: int) -> None:
         self._setup = setup
         self._head = head
+        #: What stands in the state topic of this; a new one is made when the first message is heard.
         self._registry_epoch = now_ms if head is None else head.registry_epoch
         self._state_version = 0 if head is None else head.state_version
-        self._replay_from = 0 if head is None else head.replay_from
+        self._told_at = -1 if head is None else head.told_at
         self._silent_until = 0 if head is None else head.done
         #: The next message to be heard.
-        self._next = self._replay_from
+        self._next = 0 if head is None else head.replay_from
         self._caught_up = False
         self._ledger = Ledger(() if head is None else head.expected)
         self._windows = Windows(
             window_ms=setup.window_ms, grace_ms=setup.grace_ms, memory=None if head is None else head.windows
         )
-        self._stands = Stands()
+        self._stands = Stands(setup.sources, now_ms)
         self._book = RouteBook(routes)
         self._heat = TopicHeat(setup.spec, setup.partitions, head)
         self._router = Router(setup.spec, self._book)
-        #: Messages that the views need: when they were heard, and where they stand.
-        self._viewed: deque[tuple[int, int]] = deque()
-        self._last_said: TopicState | None = None
+        #: Messages that views and stands need: about when they were sent, and where they stand.
+        self._recent: deque[tuple[int, int]] = deque()
 
     # -- hearing ---------------------------------------------------------------------------------
 
@@ -78,10 +80,16 @@ class TopicDecider:
         self._next = at + 1
         if isinstance(message, Pane):
             confirmed = self._ledger.pane(message, at)
-            self._look(message, at)
+            self._stands.counted(message, now_ms)
+            if message.live:
+                self._heat.put(message)
+            sent_ms = message.cut_ms
         else:
-            self._stands.hear(message, now_ms)
             confirmed = self._ledger.progress(message, at)
+            self._stands.hear(message, now_ms)
+            sent_ms = message.sent_ms
+        # A worker's clock may be ahead of ours.
+        self._recent.append((min(sent_ms, now_ms), at))
         for each in confirmed:
             self._windows.add(each)
 
@@ -94,14 +102,6 @@ class TopicDecider:
         """Whether all that was said before is known, so that this decider may speak."""
         return self._caught_up
 
-    def _look(self, pane: Pane, at: int) -> None:
-        """Show a live pane to the views."""
-        self._stands.counted(pane)
-        if not pane.live:
-            return
-        self._heat.put(pane)
-        self._viewed.append((pane.cut_ms, at))
-
     # -- deciding --------------------------------------------------------------------------------
 
     def decide(self, now_ms: int) -> Said | None:
@@ -112,26 +112,36 @@ class TopicDecider:
         """
         if not self._caught_up:
             return None
-        moment = Moment(self._registry_epoch, max(0, self._next - 1), now_ms)
-        told = self._decide_heat(moment)
-        reports = self._close_windows(now_ms)
+        present = self._stands.present(now_ms)
+        told = self._judge(Moment(self._registry_epoch, self._next - 1, now_ms), present.completeness)
+        reports = self._close_windows(now_ms, present)
         routes = self._book.take_changed()
-        if not (told or reports or routes):
+        if not (told or reports or routes or self._is_unsaid()):
             return None
         self._state_version += 1
-        head = self._make_head(now_ms)
-        self._last_said = self._registry_state(head)
-        return Said(head=head, routes=routes, reports=reports, events=told, registry=self._last_said)
+        self._head = self._make_head(now_ms)
+        registry = self._registry_state(self._head)
+        return Said(head=self._head, routes=routes, reports=reports, events=told, registry=registry)
 
     def registry_state(self) -> TopicState | None:
         """What Redis is to hold now; None before anything was said of this topic."""
-        if self._last_said is None and self._head is not None:
-            self._last_said = self._registry_state(self._head)
-        return self._last_said
+        return None if self._head is None else self._registry_state(self._head)
 
-    def _decide_heat(self, moment: Moment) -> tuple[Event, ...]:
-        stands = self._stands.present(moment.now_ms)
-        self._heat.settle(moment.now_ms, self._book.aliases, stands.completeness)
+    def _is_unsaid(self) -> bool:
+        """Whether the state must be written although there is nothing to tell.
+
+        What is hot, or since when it is cold, decides what is told later. And without a head nobody
+        would know from where on this topic must be heard again.
+        """
+        if self._head is None:
+            return self._next > 0
+        return (self._head.keys, self._head.tenants) != (self._heat.key_memory, self._heat.tenant_memory)
+
+    def _judge(self, moment: Moment, completeness: float) -> tuple[Event, ...]:
+        """Let heat and routes turn. One message causes one turn at most: so epochs rise, and no id is given twice."""
+        self._heat.settle(moment.now_ms, self._book.aliases, completeness)
+        if moment.at <= self._told_at:
+            return ()
         found = self._heat.step(moment)
         turns = self._router.step(self._heat.hot_loads(), self._heat.loads, moment)
         told = [self._event(each.kind, each.finding, each.epoch, moment) for each in found]
@@ -140,13 +150,15 @@ class TopicDecider:
             for turn in turns
             for kind in turn.told
         ]
+        if told:
+            self._told_at = moment.at
         return tuple(told)
 
     def _event(self, kind: EventType, data: Finding | PlanChange, epoch: Epoch, moment: Moment) -> Event:
         return events.event(kind, data, namespace=self._setup.namespace, epoch=epoch, at_ms=moment.now_ms)
 
-    def _close_windows(self, now_ms: int) -> tuple[WindowReport, ...]:
-        closed = self._windows.close(now_ms, self._stands.present(now_ms).partitions)
+    def _close_windows(self, now_ms: int, present: Present) -> tuple[WindowReport, ...]:
+        closed = self._windows.close(now_ms, present.partitions)
         hot_keys, hot_tenants = self._heat.hot_keys, self._heat.hot_tenants
         return tuple(
             window_report(each, self._setup.spec, hot_keys=hot_keys, hot_tenants=hot_tenants) for each in closed
@@ -168,17 +180,18 @@ class TopicDecider:
             keys=self._heat.key_memory,
             tenants=self._heat.tenant_memory,
             hot=self._heat.hot_entries(),
+            told_at=self._told_at,
         )
         self._ledger.forget_before(replay_from)
         return head
 
     def _oldest_needed(self, now_ms: int) -> int:
-        """The oldest message that an unconfirmed pane, an open window or a view still needs."""
-        horizon_ms = now_ms - round(self._setup.spec.policy.slow_view_s * 1000)
-        while self._viewed and self._viewed[0][0] < horizon_ms:
-            self._viewed.popleft()
-        viewed = self._viewed[0][1] if self._viewed else None
-        needed: Iterable[int | None] = (self._ledger.oldest_open(), self._windows.oldest_needed(), viewed, self._next)
+        """The oldest message that an unconfirmed pane, an open window, a view or a stand still needs."""
+        horizon_ms = now_ms - max(BELIEVED_MS, round(self._setup.spec.policy.slow_view_s * 1000))
+        while self._recent and self._recent[0][0] < horizon_ms:
+            self._recent.popleft()
+        recent = self._recent[0][1] if self._recent else None
+        needed: Iterable[int | None] = (self._ledger.oldest_open(), self._windows.oldest_needed(), recent, self._next)
         return min(each for each in needed if each is not None)
 
     def _registry_state(self, head: TopicHead) -> TopicState:

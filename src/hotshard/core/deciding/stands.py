@@ -30,45 +30,52 @@ class Present:
 
 
 class Stands:
-    """The newest word on every source partition."""
+    """The newest word on every source partition. ``sources`` gives the partition count of each source, as looked up."""
 
-    def __init__(self) -> None:
-        self._counts: dict[str, int] = {}
+    def __init__(self, sources: Mapping[str, int], now_ms: int) -> None:
+        self._counts = dict(sources)
         self._heard_ms: dict[Place, int] = {}
         self._stands: dict[Place, PartitionStand] = {}
         #: Partitions whose panes go to windows only; that a view holds nothing of them says nothing.
         self._behind: set[Place] = set()
-        self._begun_ms: int | None = None
+        self._begun_ms = now_ms
 
     def hear(self, message: Progress, now_ms: int) -> None:
-        """Take a worker's word; call it before the ledger hears the message or after, but decide after both."""
-        if self._begun_ms is None:
-            self._begun_ms = now_ms
-        self._counts[message.source] = max(message.partitions, self._counts.get(message.source, 0))
+        """Take a worker's word; decide only once the ledger has heard it, too."""
+        self._grow(message.source, message.partitions)
         for mark in message.marks:
             place = (message.source, mark.partition)
-            if message.sent_ms >= self._heard_ms.get(place, message.sent_ms):
-                self._heard_ms[place] = message.sent_ms
+            if self._is_news(place, min(message.sent_ms, now_ms)):
                 self._stands[place] = PartitionStand.of(mark, message.sent_ms)
                 if mark.position >= mark.high_watermark:
                     self._behind.discard(place)
 
-    def counted(self, pane: Pane) -> None:
+    def counted(self, pane: Pane, now_ms: int) -> None:
         """A pane is a word on its partition, too: that it is not idle."""
+        self._grow(pane.source, pane.partition + 1)
         place = (pane.source, pane.partition)
-        self._counts[pane.source] = max(pane.partition + 1, self._counts.get(pane.source, 0))
-        if pane.cut_ms >= self._heard_ms.get(place, pane.cut_ms):
-            self._heard_ms[place] = pane.cut_ms
+        if self._is_news(place, min(pane.cut_ms, now_ms)):
             self._stands[place] = PartitionStand()
             (self._behind.discard if pane.live else self._behind.add)(place)
 
     def present(self, now_ms: int) -> Present:
         """What is known now. Partitions nobody spoke for lately are not present; just after the begin all are."""
         places = [(source, number) for source, count in self._counts.items() for number in range(count)]
-        young = self._begun_ms is None or now_ms - self._begun_ms < BELIEVED_MS
+        young = now_ms - self._begun_ms < BELIEVED_MS
         lately = {p for p in places if now_ms - self._heard_ms.get(p, now_ms - BELIEVED_MS) < BELIEVED_MS}
         partitions = {
             place: self._stands.get(place, PartitionStand()) if place in lately else PartitionStand(present=young)
             for place in places
         }
         return Present(partitions, len(lately - self._behind) / len(places) if places else 0.0)
+
+    def _grow(self, source: str, partitions: int) -> None:
+        """A source may have got more partitions; one that the settings do not name (any more) is left out."""
+        if source in self._counts:
+            self._counts[source] = max(partitions, self._counts[source])
+
+    def _is_news(self, place: Place, said_ms: int) -> bool:
+        if said_ms < self._heard_ms.get(place, said_ms):
+            return False
+        self._heard_ms[place] = said_ms
+        return True

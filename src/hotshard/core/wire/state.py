@@ -40,6 +40,8 @@ class TopicHead(msgspec.Struct, frozen=True, kw_only=True):
     keys: HeatMemory
     tenants: HeatMemory
     hot: tuple[HotEntry, ...] = ()
+    #: The last message at which a turn of heat or a changed route was told; epochs rise above it.
+    told_at: int = -1
 
 
 _encoder = msgspec.msgpack.Encoder()
@@ -89,7 +91,8 @@ def decode_head(value: bytes) -> TopicHead:
     except msgspec.MsgspecError as error:
         raise WireError(f"damaged head in the state topic: {error}") from None
     if head.version > VERSION:
-        raise WireError(f"head of version {head.version} in the state topic, known here is {VERSION}: update this worker")
+        known = f"known here is {VERSION}: update this worker"
+        raise WireError(f"head of version {head.version} in the state topic, {known}")
     return head
 
 
