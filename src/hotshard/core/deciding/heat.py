@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from hotshard.core.deciding.drafting import advised
 from hotshard.core.deciding.routing import Measured, Moment
 from hotshard.core.keys import tenant_of
 from hotshard.core.panes.placing import partition_of_names
 from hotshard.core.panes.view import View
-from hotshard.core.policy.acting import worth_acting
-from hotshard.core.policy.evidence import Heat, Totals, Turned, ViewTotals
+from hotshard.core.planning.allowed import forbidden
+from hotshard.core.policy.acting import ActReason, worth_acting
+from hotshard.core.policy.evidence import Heat, HeatReason, Totals, Turned, ViewTotals
 from hotshard.core.policy.machine import HeatMachine, HeatMemory
 from hotshard.core.sketching.merging import threshold
 from hotshard.core.wire.event import EventType, Finding
@@ -49,11 +51,18 @@ class TopicHeat:
         place = partition_of_names(spec, partitions)
         self._fast = View(round(policy.fast_view_s * 1000), place)
         self._slow = View(round(policy.slow_view_s * 1000), place)
+        if head is not None:
+            self._watch_from(head)
         self._totals = ViewTotals(Totals(0, 0.0, 0.0), Totals(0, 0.0, 0.0))
         self._keys = HeatMachine(policy, partitions, memory=None if head is None else head.keys)
         self._tenants = HeatMachine(
             policy, partitions, kind=HotKind.TENANT, memory=None if head is None else head.tenants
         )
+
+    def _watch_from(self, head: TopicHead) -> None:
+        """What is heard again covers the views as they were then, its silences included."""
+        for view, span_s in ((self._fast, self._spec.policy.fast_view_s), (self._slow, self._spec.policy.slow_view_s)):
+            view.expire(max(head.registry_epoch, head.at_ms - round(span_s * 1000)))
 
     # -- what is measured ------------------------------------------------------------------------
 
@@ -100,14 +109,17 @@ class TopicHeat:
         bounds = view.keys.bounds(key)
         current = {p: float(load) for p, load in view.by_partition(key).items() if 0 <= p < self._partitions and load}
         most = max(current, key=lambda partition: loads[partition], default=None)
-        acts = most is not None and worth_acting(self._spec.policy, bounds.lower, totals, loads, most).acts
+        policy = self._spec.policy
+        acting = None if most is None else worth_acting(policy, bounds.lower, totals, loads, most).reason
         return Measured(
             load=sum(current.values()),
             current=current,
             share=totals.share(bounds.lower),
             lower=bounds.lower,
             upper=bounds.upper,
-            worth_acting=acts,
+            worth_acting=acting is ActReason.WORTH_ACTING,
+            # A plan that helps leaves none of its partitions above the others.
+            worth_fitting=acting in {ActReason.WORTH_ACTING, ActReason.PARTITION_NOT_ABOVE},
         )
 
     # -- what is said of it ----------------------------------------------------------------------
@@ -143,7 +155,8 @@ class TopicHeat:
         return machine.step(moment.now_ms, self._totals, heats)
 
     def _found(self, kind: HotKind, turned: Turned, moment: Moment) -> Found:
-        side = self._slow.keys if kind is HotKind.KEY else self._slow.tenants
+        view = self._fast if turned.reason is HeatReason.FAST_SHARE else self._slow
+        side = view.keys if kind is HotKind.KEY else view.tenants
         text, b64 = key_text(turned.name)
         return Found(
             _TURNED[kind, turned.hot],
@@ -161,7 +174,7 @@ class TopicHeat:
                 threshold=threshold(side.error, turned.total),
                 completeness=turned.completeness,
                 since_ms=turned.since_ms,
-                treatment=self._advice(kind) if turned.hot else Treatment.NONE,
+                treatment=self._advice(kind, turned.name) if turned.hot else Treatment.NONE,
                 reason=str(turned.reason),
                 partitions=self._partitions_of(kind, turned.name),
             ),
@@ -174,9 +187,12 @@ class TopicHeat:
         places = self._slow.by_partition(name)
         return tuple(sorted((p for p, load in places.items() if load), key=lambda p: (-places[p], p)))
 
-    def _advice(self, kind: HotKind) -> Treatment:
+    def _advice(self, kind: HotKind, name: bytes) -> Treatment:
         """What fits before a plan is made: a hot key is split where it can be, a hot tenant is isolated."""
-        return Treatment.SPLIT if kind is HotKind.KEY else Treatment.ISOLATE
+        if kind is HotKind.TENANT:
+            return Treatment.ISOLATE
+        refusal = forbidden(name, self._spec, copartitioned=self._spec.copartitioned)
+        return Treatment.SPLIT if refusal is None else advised(refusal)
 
     def hot_entries(self) -> tuple[HotEntry, ...]:
         """What is hot now, for the registry: keys and tenants, the heaviest first."""
