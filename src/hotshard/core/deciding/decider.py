@@ -158,10 +158,16 @@ class TopicDecider:
         return events.event(kind, data, namespace=self._setup.namespace, epoch=epoch, at_ms=moment.now_ms)
 
     def _close_windows(self, now_ms: int, present: Present) -> tuple[WindowReport, ...]:
-        closed = self._windows.close(now_ms, present.partitions)
-        hot_keys, hot_tenants = self._heat.hot_keys, self._heat.hot_tenants
         return tuple(
-            window_report(each, self._setup.spec, hot_keys=hot_keys, hot_tenants=hot_tenants) for each in closed
+            window_report(
+                closed,
+                self._setup.spec,
+                partitions=self._setup.partitions,
+                aliases=self._book.aliases,
+                hot_keys=self._heat.hot_keys,
+                hot_tenants=self._heat.hot_tenants,
+            )
+            for closed in self._windows.close(now_ms, present.partitions)
         )
 
     # -- state -----------------------------------------------------------------------------------
