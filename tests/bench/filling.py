@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _VALUE: Final = b"thirteen byte"
-#: Records drawn and stamped at once.
+#: Records drawn at once.
 _CHUNK: Final = 20_000
+#: Records stamped at once, less than two milliseconds of filling.
+_STAMPED: Final = 500
 _PRODUCERS: Final = 2
 
 
@@ -91,7 +93,8 @@ class _Sender:
         try:
             self._open = [producer.create_batch() for _ in range(self._traffic.partitions)]
             for ranks in self._traffic.ranks(number):
-                self._pack(producer, ranks, time.time_ns() // 1_000_000)
+                for start in range(0, len(ranks), _STAMPED):
+                    self._pack(producer, ranks[start : start + _STAMPED], time.time_ns() // 1_000_000)
                 await self._hand_over(producer)
             self._full += enumerate(self._open)
             await self._hand_over(producer)

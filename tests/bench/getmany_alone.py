@@ -1,4 +1,9 @@
-"""aiokafka's ``getmany``, and nothing done with what it gives but counting it."""
+"""aiokafka's ``getmany``, and nothing done with what it gives but counting it.
+
+Set up as in aiokafka's own benchmark of consuming: everything as it comes, ``timeout_ms=1000``. Of what was
+tried beside it (fetches of 64 KB to 4 MB, shorter waits, no checksums), only few records a call made it
+faster, as records are then let go before the next ones are made.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +21,7 @@ async def read(job: Job) -> None:
         group_id=job.group,
         auto_offset_reset="earliest",
         enable_auto_commit=False,
+        max_poll_records=job.at_once or None,
     )
     await consumer.start()
     try:

@@ -21,6 +21,8 @@ class Job:
     #: Stop after so long, counted from the assignment as the peer sees it; 0 is never.
     for_s: float
     result: Path
+    #: Records a ``getmany`` gives at most; 0 is all there are.
+    at_once: int = 0
 
     def arguments(self) -> list[str]:
         return [f"--{name.replace('_', '-')}={value}" for name, value in asdict(self).items()]
@@ -50,6 +52,7 @@ def asked() -> Job:
     parser.add_argument("--records", type=int, required=True)
     parser.add_argument("--for-s", type=float, required=True)
     parser.add_argument("--result", type=Path, required=True)
+    parser.add_argument("--at-once", type=int, required=True)
     return Job(**vars(parser.parse_args()))
 
 

@@ -45,6 +45,7 @@ class Result(NamedTuple):
     seconds: float
     #: Processor seconds of the contestant in that time; None where that is not told.
     cpu_s: float | None
+    note: str = ""
 
     @property
     def per_s(self) -> float:
@@ -90,10 +91,10 @@ async def running(place: Place, name: str, command: Sequence[str]) -> AsyncItera
         child.end()
 
 
-async def peer_round(place: Place, module: str, name: str, *, for_s: float = 0.0) -> Result:
+async def peer_round(place: Place, module: str, name: str, *, for_s: float = 0.0, at_once: int = 0) -> Result:
     """Let the module of a peer read everything, or ``for_s`` long."""
     result = place.folder / f"{name}.json"
-    job = Job(place.bootstrap, place.traffic.topic, name, place.traffic.records, for_s, result)
+    job = Job(place.bootstrap, place.traffic.topic, name, place.traffic.records, for_s, result, at_once)
     async with place.group(name) as group, running(place, name, ["-m", module, *job.arguments()]) as child:
         start_s = await Patience(_ASSIGNED_WITHIN_S, lambda: child.running).until(group.assigned, "it has partitions")
         used_s = machine.cpu_s(child.pid)
@@ -125,13 +126,13 @@ async def worker_round(place: Place, name: str) -> Result:
         used_s = machine.cpu_s(child.pid)
         async with watching.listening(place.bootstrap, f"{name}-panes", f"{name}-state") as written:
             patience = Patience(_DONE_WITHIN_S, lambda: child.running)
-            await patience.until(
-                lambda: group.has_committed(ends), "its group has committed the end of every partition"
-            )
-            end_s = await _decided(patience, place, name, written, ends)
+            committed = await patience.until(lambda: group.has_committed(ends), "its group has committed all")
+            decided, end_s = await _decided(patience, place, name, written, ends)
         spent_s = machine.cpu_s(child.pid)
     cpu_s = None if used_s is None or spent_s is None else spent_s - used_s
-    return Result(written.records(ends), end_s - start_s, cpu_s)
+    stages = [f"{at_s - start_s:.2f} s" for at_s in (committed, decided, end_s)]
+    note = "committed after {}, decided after {}, in Redis after {}".format(*stages)
+    return Result(written.records(ends), end_s - start_s, cpu_s, note)
 
 
 def observing_group(name: str) -> str:
@@ -139,7 +140,10 @@ def observing_group(name: str) -> str:
     return f"{name}-observe"
 
 
-async def _decided(patience: Patience, place: Place, name: str, written: Written, ends: dict[int, int]) -> float:
+async def _decided(
+    patience: Patience, place: Place, name: str, written: Written, ends: dict[int, int]
+) -> tuple[float, float]:
+    """The moments at which everything was decided on, and at which Redis held that."""
     head: TopicHead | None = None
 
     async def is_decided() -> bool:
@@ -150,9 +154,9 @@ async def _decided(patience: Patience, place: Place, name: str, written: Written
     async def is_in_redis() -> bool:
         return head is not None and await watching.redis_holds(client, name, head)
 
-    await patience.until(is_decided, "every record lies in a pane that was decided on")
+    decided_s = await patience.until(is_decided, "every record lies in a pane that was decided on")
     async with redis.asyncio.from_url(place.redis_url) as client:
-        return await patience.until(is_in_redis, "Redis holds what was decided")
+        return decided_s, await patience.until(is_in_redis, "Redis holds what was decided")
 
 
 def _settings(place: Place, name: str) -> str:

@@ -14,10 +14,12 @@ if TYPE_CHECKING:
 WORKER: Final = "worker"
 PLAIN_FAUST: Final = "plain_faust"
 GETMANY: Final = "getmany"
+GETMANY_500: Final = "getmany_500"
 
 _NAMES: Final = {
     WORKER: "hotshard worker, the whole path",
     GETMANY: "aiokafka getmany alone",
+    GETMANY_500: "getmany alone, 500 records a call",
     PLAIN_FAUST: "plain Faust agent, same sketches",
 }
 
