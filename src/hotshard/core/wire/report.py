@@ -10,7 +10,11 @@ SCHEMA: Final = 1
 
 
 class Name(msgspec.Struct, frozen=True, kw_only=True):
-    """A key or tenant with its part of the load."""
+    """A key or tenant with its part of the load of a partition.
+
+    Here and below, ``key`` is None where a name is not UTF-8, and ``key_b64`` given. A key of more than
+    256 bytes has both where it is text: its first 256 bytes, and those with a digest of the whole.
+    """
 
     key: str | None
     key_b64: str | None = None
@@ -18,7 +22,7 @@ class Name(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HeavyReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A key or tenant of a window; its true load lies in ``[lower, upper]``."""
+    """A key or tenant of a window; its true load lies in ``[lower, upper]``, and so does ``estimate``."""
 
     key: str | None
     key_b64: str | None = None
@@ -26,6 +30,7 @@ class HeavyReport(msgspec.Struct, frozen=True, kw_only=True):
     estimate: int
     lower: int
     upper: int
+    #: The estimate's part of the load of the window.
     share: float
     hot: bool = False
     #: Count-min estimates of the windows before, the newest last; they hold with a probability only.
@@ -33,7 +38,10 @@ class HeavyReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PartitionReport(msgspec.Struct, frozen=True, kw_only=True):
-    """Exact load of one production partition, and who fills it."""
+    """Exact load of one production partition, and the up to five keys and tenants that fill most of it.
+
+    A shard counts for its base key. In a topic of very many partitions fewer names are told of each, or none.
+    """
 
     partition: int
     load: int
@@ -71,7 +79,8 @@ class WindowReport(msgspec.Struct, frozen=True, kw_only=True):
 
     The sum over all revisions of a window is its count.
     Every key with more than ``threshold`` load in this window is in ``keys``; every true load lies
-    between its ``lower`` and ``upper``. Both hold where ``guaranteed`` is true.
+    between its ``lower`` and ``upper``. Both hold where ``guaranteed`` is true: no record was put aside
+    or lost, and no partition is missing.
     """
 
     schema: int = SCHEMA
