@@ -66,7 +66,7 @@ class TopicDecider:
         )
         self._stands = Stands(setup.sources, now_ms)
         self._book = RouteBook(routes)
-        self._heat = TopicHeat(setup.spec, setup.partitions, head)
+        self._heat = TopicHeat(setup.spec, setup.partitions, head, now_ms)
         self._router = Router(setup.spec, self._book)
         #: Messages that views and stands need: about when they were sent, and where they stand.
         self._recent: deque[tuple[int, int]] = deque()

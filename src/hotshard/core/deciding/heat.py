@@ -44,25 +44,22 @@ class Found(NamedTuple):
 class TopicHeat:
     """What is hot in a topic, measured on the short view and the long one."""
 
-    def __init__(self, spec: TopicSpec, partitions: int, head: TopicHead | None) -> None:
+    def __init__(self, spec: TopicSpec, partitions: int, head: TopicHead | None, now_ms: int) -> None:
         policy = spec.policy
         self._spec = spec
         self._partitions = partitions
         place = partition_of_names(spec, partitions)
         self._fast = View(round(policy.fast_view_s * 1000), place)
         self._slow = View(round(policy.slow_view_s * 1000), place)
-        if head is not None:
-            self._watch_from(head)
+        # What is heard again covers the views as they were then, their silences included.
+        begun_ms, until_ms = (now_ms, now_ms) if head is None else (head.registry_epoch, head.at_ms)
+        self._fast.expire(max(begun_ms, until_ms - round(policy.fast_view_s * 1000)))
+        self._slow.expire(max(begun_ms, until_ms - round(policy.slow_view_s * 1000)))
         self._totals = ViewTotals(Totals(0, 0.0, 0.0), Totals(0, 0.0, 0.0))
         self._keys = HeatMachine(policy, partitions, memory=None if head is None else head.keys)
         self._tenants = HeatMachine(
             policy, partitions, kind=HotKind.TENANT, memory=None if head is None else head.tenants
         )
-
-    def _watch_from(self, head: TopicHead) -> None:
-        """What is heard again covers the views as they were then, its silences included."""
-        for view, span_s in ((self._fast, self._spec.policy.fast_view_s), (self._slow, self._spec.policy.slow_view_s)):
-            view.expire(max(head.registry_epoch, head.at_ms - round(span_s * 1000)))
 
     # -- what is measured ------------------------------------------------------------------------
 
