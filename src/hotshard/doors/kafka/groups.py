@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import CommitFailedError, IllegalGenerationError, RebalanceInProgressError, UnknownMemberIdError
 
+from hotshard.doors.kafka.real_offsets import committed_offsets
 from hotshard.errors import MissingTopicError
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class RealGroups:
             async with self._link.calling(f"look at the offsets of group {group}"):
                 partitions = [TopicPartition(topic, number) for number in await _numbers(consumer, topic)]
                 consumer.assign(partitions)
-                if any([await consumer.committed(partition) is not None for partition in partitions]):
+                if await committed_offsets(consumer._coordinator, partitions):  # noqa: SLF001 -- see there
                     return False
                 ends = await consumer.end_offsets(partitions)
                 try:

@@ -2,7 +2,7 @@
 
 All of it runs in the loop of the consumer's thread. Names of aiokafka 0.14 used here that are not public:
 ``AIOKafkaConsumer._coordinator``, ``_subscription``, ``_fetcher``; ``GroupCoordinator.generation``,
-``coordinator_id``, ``need_rejoin``, ``_do_commit_offsets``, ``_do_fetch_commit_offsets``.
+``coordinator_id``, ``need_rejoin``, ``_do_commit_offsets``; and those of :mod:`hotshard.doors.kafka.real_offsets`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from aiokafka.structs import OffsetAndMetadata, TopicPartition
 from faust.types import TP
 
 from hotshard.doors.kafka.real_errors import FOREIGN, translate
+from hotshard.doors.kafka.real_offsets import committed_offsets
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -76,11 +77,10 @@ class Group:
             return {}
         try:
             async with asyncio.timeout(self._options.request_timeout_s):
-                await self._coordinator.ensure_coordinator_known()
-                found = await self._coordinator._do_fetch_commit_offsets([TopicPartition(*tp) for tp in tps])  # noqa: SLF001
+                found = await committed_offsets(self._coordinator, [TopicPartition(*tp) for tp in tps])
         except FOREIGN as error:
             raise translate(error, self._options.connection, "reading the group's offsets") from error
-        return {TP(*tp): at.offset for tp, at in found.items() if at.offset >= 0}
+        return {TP(*tp): offset for tp, offset in found.items()}
 
     async def edge(self, tps: Collection[TP], *, last: bool = False) -> dict[TP, int]:
         """Return where each partition begins, or ends: under read_committed before the first open transaction.
