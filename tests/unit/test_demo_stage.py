@@ -110,7 +110,7 @@ async def test_a_split_is_seen_to_help() -> None:
     assert played.modes == [Mode.SHADOW, Mode.ACTIVE]
     acts = list(dict.fromkeys(scene.act for scene in played.scenes))
     assert acts == sorted(acts, key=list(Act).index)
-    assert {Act.FIRST_FLOOD, Act.COOLING, Act.SECOND_FLOOD} <= set(acts)
+    assert {Act.FIRST_FLOOD, Act.SECOND_FLOOD} <= set(acts)
     assert "proposed only" in played.lines
     assert "obeyed after" in played.lines
     assert "detected: globex / broadcast" in played.lines

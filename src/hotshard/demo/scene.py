@@ -68,8 +68,7 @@ def plan(scene: Scene) -> str:
     route = scene.route
     if route is None or not route.partitions:
         return "none"
-    where = " ".join(map(str, sorted(route.partitions)))
-    text = f"split over {len(route.partitions)} of {route.partition_count} partitions ({where})"
+    text = f"split over {len(route.partitions)} of {route.partition_count} partitions"
     if route.state is RouteState.PROPOSED:
         return f"{text}, proposed only"
     return text + ("" if scene.apply_s is None else f", obeyed after {duration(scene.apply_s * 1000)}")

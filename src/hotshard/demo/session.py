@@ -115,7 +115,8 @@ async def _watch(stack: contextlib.AsyncExitStack, ground: Ground, clock: Clock)
 
 
 async def _producer(stack: contextlib.AsyncExitStack, ground: Ground, registry: AsyncRegistry) -> Any:  # noqa: ANN401
-    producer = shard(AIOKafkaProducer(bootstrap_servers=ground.bootstrap, linger_ms=5), registry)
+    # A batch for every handful of records would cost the brokers, the embedded one above all, more than the records.
+    producer = shard(AIOKafkaProducer(bootstrap_servers=ground.bootstrap, linger_ms=30), registry)
     stack.push_async_callback(producer.stop)
     await producer.start()
     return producer
@@ -126,9 +127,8 @@ async def _consumer(stack: contextlib.AsyncExitStack, ground: Ground, cast: Cast
         bootstrap_servers=ground.bootstrap,
         enable_auto_commit=False,
         auto_offset_reset="earliest",
-        # A fetch for every handful of records would cost broker and client more than the records do.
-        fetch_min_bytes=8192,
-        fetch_max_wait_ms=30,
+        fetch_min_bytes=8192,  # as few fetches, for the same reason
+        fetch_max_wait_ms=50,
     )
     stack.push_async_callback(consumer.stop)
     await consumer.start()

@@ -129,6 +129,7 @@ class Stage:
         await self._worker.stop()
         self._mode = Mode.ACTIVE
         await self._worker.start(self._mode)
+        await asyncio.sleep(self._script.calm_s)
 
     async def _until(self, condition: Callable[[], bool], within_s: float) -> None:
         """Wait for a condition, but go on without it after a while: the summary says what then was not seen."""
