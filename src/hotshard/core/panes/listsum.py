@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from hotshard.core.sketching.merging import heaviest_first
 from hotshard.core.wire.pane import HeavyList, Row
 
 if TYPE_CHECKING:
@@ -65,12 +64,13 @@ class ListSum:
         self._add(((row.key, row.lower, row.upper) for row in pane.tenants.rows), pane.tenants)
 
     def heavy(self) -> HeavyList:
-        error = self._error
-        rows = (
-            Row(name, lower, self._above[name] + error, self._recent.get(name, ()))
-            for name, lower in self._lowers.items()
+        error, lowers, recent = self._error, self._lowers, self._recent
+        # The order of heaviest_first: the sum of errors moves all upper bounds alike.
+        ordered = sorted((-above, name) for name, above in self._above.items())
+        return HeavyList(
+            tuple([Row(name, lowers[name], error - below, recent.get(name, ())) for below, name in ordered]),
+            self.unlisted,
         )
-        return HeavyList(tuple(sorted(rows, key=heaviest_first)), self.unlisted)
 
     def _add(self, rows: Iterator[tuple[bytes, int, int]], heavy: HeavyList) -> None:
         lowers, above, floor, error = self._lowers, self._above, self._floor, heavy.error
