@@ -29,7 +29,8 @@ async def _filled(bootstrap: str, topic: str, records: int = 600, partitions: in
 
 
 async def _send(bootstrap: str, topic: str, records: int, partitions: int) -> None:
-    await produce(bootstrap, topic, [Sent(b"k%d" % n, b"v", n % partitions, 1000 + n) for n in range(records)])
+    rows = [Sent(b"k%d" % n, b"v", n % partitions, 1000 + n) for n in range(records)]
+    await produce(bootstrap, topic, rows, max_batch_size=1024)
 
 
 async def _committed(bootstrap: str, group: str, *tps: TP) -> dict[TP, int | None]:
@@ -145,7 +146,8 @@ async def test_earliest_and_latest_are_told(kafka: ApacheKafka, fresh_topic_name
 async def test_after_going_back_what_is_current_begins_exactly_there(kafka: ApacheKafka, fresh_topic_name: str) -> None:
     name = fresh_topic_name
     ends = await _filled(kafka.bootstrap, name, 6000)
-    async with mirroring(kafka.bootstrap, name, group=name) as mirror:
+    # one batch a fetch, so that many slabs are on their way
+    async with mirroring(kafka.bootstrap, name, group=name, consumer_max_fetch_size=1024) as mirror:
         await mirror.until(ends)
         for turn in range(8):
             mirror.flowing.clear()  # what is on its way now waits in queues

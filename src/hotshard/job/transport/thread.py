@@ -49,6 +49,10 @@ class SlabThread(driver.AIOKafkaConsumerThread):
         self._topics: set[str] = set()
         self._pending: set[concurrent.futures.Future[Any]] = set()
 
+    @property
+    def _kafka(self) -> str:
+        return f"Kafka at {self.options.connection.address}"
+
     # -- start and stop --------------------------------------------------------------------------
 
     async def on_start(self) -> None:
@@ -69,12 +73,10 @@ class SlabThread(driver.AIOKafkaConsumerThread):
                 self.feed = self.group = None
                 await self._end(consumer)
                 if not self.should_stop:
-                    self.options.says.waiting(
-                        f"Kafka at {self.options.connection.address}", f"{type(error).__name__}: {error}"
-                    )
+                    self.options.says.waiting(self._kafka, f"{type(error).__name__}: {error}")
                     await self.sleep(_TRY_AGAIN_S)
             else:
-                self.options.says.well(f"Kafka at {self.options.connection.address}")
+                self.options.says.well(self._kafka)
                 self._consumer = consumer
                 return
 
@@ -214,15 +216,14 @@ class SlabThread(driver.AIOKafkaConsumerThread):
 
     def _say_whether_there(self, consumer: Any) -> None:  # noqa: ANN401
         """Losing the group's coordinator is the first that is noticed of an outage; aiokafka only logs it."""
-        subject = f"Kafka at {self.options.connection.address}"
         if consumer._coordinator.coordinator_id is None:  # noqa: SLF001
-            self.options.says.waiting(subject, "it does not answer; reading goes on when it does")
+            self.options.says.waiting(self._kafka, "it does not answer; reading goes on when it does")
         else:
-            self.options.says.well(subject)
+            self.options.says.well(self._kafka)
 
     async def _replace(self, old: Any) -> None:  # noqa: ANN401
         """Put a new consumer in the place of one whose tasks have died."""
-        self.options.says.waiting("the consumer", "the consumer has failed and is replaced")
+        self.options.says.waiting("the consumer", "it has failed and is replaced")
         assigned = ensure_TPset(old.assignment())
         self.taken()
         self.app.on_rebalance_start()
@@ -230,6 +231,7 @@ class SlabThread(driver.AIOKafkaConsumerThread):
         self.feed = self.group = None
         await self._end(old)
         await self._connect()
+        self.options.says.well("the consumer")
 
     # -- making one ------------------------------------------------------------------------------
 
