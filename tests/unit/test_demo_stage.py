@@ -112,7 +112,7 @@ async def test_a_split_is_seen_to_help() -> None:
     assert acts == sorted(acts, key=list(Act).index)
     assert {Act.FIRST_FLOOD, Act.SECOND_FLOOD} <= set(acts)
     assert "proposed only" in played.lines
-    assert "obeyed after" in played.lines
+    assert "first obeyed after" in played.lines
     assert "detected: globex / broadcast" in played.lines
 
 

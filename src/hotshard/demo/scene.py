@@ -71,7 +71,7 @@ def plan(scene: Scene) -> str:
     text = f"split over {len(route.partitions)} of {route.partition_count} partitions"
     if route.state is RouteState.PROPOSED:
         return f"{text}, proposed only"
-    return text + ("" if scene.apply_s is None else f", obeyed after {duration(scene.apply_s * 1000)}")
+    return text + ("" if scene.apply_s is None else f", first obeyed after {duration(scene.apply_s * 1000)}")
 
 
 def small(scene: Scene) -> str:

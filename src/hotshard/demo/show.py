@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, Protocol, Self
 from rich.console import Console
 from rich.live import Live
 
+from hotshard.core.wire.route import RouteState
 from hotshard.demo.drawing import draw, summary
 from hotshard.demo.scene import FLOODS, detected, measured, plan, small
 from hotshard.report.numbers import percent
@@ -107,7 +108,7 @@ def _news(scene: Scene) -> dict[str, str]:
     if scene.act in FLOODS:
         if scene.hot is not None and scene.detect_s is not None:
             news[f"detected in {scene.act.name}"] = f"detected: {detected(scene)}"
-        if scene.route is not None:
+        if scene.route is not None and (scene.route.state is RouteState.PROPOSED or scene.apply_s is not None):
             news[f"{plan(scene)} in {scene.act.name}"] = f"plan: {plan(scene)}"
     halves = (("before", scene.before), ("after", scene.after))
     return news | {name: f"{name}: {measured(half)}" for name, half in halves if half is not None}
