@@ -42,7 +42,7 @@ def test_a_teller_holds_back_by_kind(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_loggers_are_limited_by_kind_of_line_and_let_loose_again(caplog: pytest.LogCaptureFixture) -> None:
     clock = ManualClock()
-    undo = limit_loggers(("loud",), pace=_pace(clock))
+    undo = limit_loggers(("loud",), pace=_pace(clock), outages=True)
     logger = logging.getLogger("loud.module.below")
     for node in range(50):
         logger.error("Failed fetch messages from %s: %s", node, "no")
@@ -66,3 +66,11 @@ def test_what_faust_says_wrongly_is_not_said_at_all(caplog: pytest.LogCaptureFix
     logging.getLogger("loud.faust").error(line, *(("tp", "now") if "%" in line else ()))
     undo()
     assert caplog.messages == []
+
+
+def test_what_aiokafka_says_of_an_outage_is_left_to_our_own_line(caplog: pytest.LogCaptureFixture) -> None:
+    undo = limit_loggers(("loud",))
+    logging.getLogger("loud").error("Unable connect to node with id %s: %s", 1, "no")
+    logging.getLogger("loud").error("Heartbeat failed: %r", OSError())
+    undo()
+    assert caplog.messages == ["Heartbeat failed: OSError()"]

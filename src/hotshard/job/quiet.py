@@ -12,8 +12,9 @@ if TYPE_CHECKING:
 
 EVERY_S = 10.0
 
-#: In a broker's stop of 15 s aiokafka alone writes 5,000 lines (measured).
-LOUD = ("aiokafka", "faust", "mode")
+#: In a broker's stop of 15 s aiokafka alone writes 5,000 lines (measured). mode names the loggers of services
+#: after their modules, so those of ours stand below ``hotshard.job``.
+LOUD = ("aiokafka", "faust", "mode", "hotshard.job")
 
 #: Lines of Faust that are wrong for an app with its own commits, or of no use to anybody.
 _NEVER = (
@@ -22,6 +23,26 @@ _NEVER = (
     "No active partitions for",
     "Thread keepalive is not responding",
     "Timer %s woke up too",
+)
+
+#: What aiokafka says of an outage, which is told in a line of our own by whoever waits for its end.
+_OUTAGE = (
+    "Cannot send",
+    "Error sending",
+    "Failed fetch messages from",
+    "Got error produce response",
+    "Group Coordinator Request failed",
+    "Heartbeat failed for group",
+    "Heartbeat failed: local member_id",
+    "Heartbeat send request failed",
+    "Heartbeat session expired",
+    "LeaveGroup request failed",
+    "Marking the coordinator dead",
+    "OffsetCommit failed for group %s due to group",
+    "Sending username and password in the clear",
+    "Unable connect to",
+    "Unable to request metadata",
+    "Unable to update metadata",
 )
 
 
@@ -73,13 +94,14 @@ class Teller:
 class _Relay(logging.Handler):
     """Passes a logger's records on to the root's handlers, each kind at most every ``every_s``."""
 
-    def __init__(self, pace: Pace) -> None:
+    def __init__(self, pace: Pace, never: tuple[str, ...]) -> None:
         super().__init__()
         self._pace = pace
+        self._never = never
 
     def emit(self, record: logging.LogRecord) -> None:
         text = str(record.msg)
-        if text.startswith(_NEVER):
+        if text.startswith(self._never):
             return
         held_back = self._pace.held_back((record.name, record.levelno, text.partition(":")[0][:60]))
         if held_back is None:
@@ -90,10 +112,13 @@ class _Relay(logging.Handler):
 
 
 def limit_loggers(
-    names: tuple[str, ...] = LOUD, *, level: int = logging.WARNING, pace: Pace | None = None
+    names: tuple[str, ...] = LOUD, *, level: int = logging.WARNING, pace: Pace | None = None, outages: bool = False
 ) -> Callable[[], None]:
-    """Let these loggers, and all below them, say the same thing at most every ten seconds. Returns the way back."""
-    relay = _Relay(pace or Pace())
+    """Let these loggers, and all below them, say the same thing at most every ten seconds. Returns the way back.
+
+    What they say of outages is left out, unless ``outages`` asks for it: it is told by us, in one line.
+    """
+    relay = _Relay(pace or Pace(), _NEVER if outages else _NEVER + _OUTAGE)
     before = []
     for logger in map(logging.getLogger, names):
         before.append((logger, logger.propagate, logger.level))

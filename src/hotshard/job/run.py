@@ -60,4 +60,4 @@ def _log_to_stderr(level: str) -> None:
     logging.basicConfig(
         level=level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s", force=True
     )
-    limit_loggers()
+    limit_loggers(outages=level == "debug")

@@ -29,6 +29,7 @@ _T = TypeVar("_T")
 
 _TRY_AGAIN_S = 1.0
 _TEND_EVERY_S = 0.5
+_MISSED = 6
 _STOP_WITHIN_S = 3.0
 _CLOSE_WITHIN_S = 1.0
 
@@ -47,6 +48,8 @@ class SlabThread(driver.AIOKafkaConsumerThread):
         self.feed: Feed | None = None
         self.group: Group | None = None
         self._topics: set[str] = set()
+        #: So many looks in a row found no coordinator of the group.
+        self._missed = 0
         self._pending: set[concurrent.futures.Future[Any]] = set()
 
     @property
@@ -187,7 +190,8 @@ class SlabThread(driver.AIOKafkaConsumerThread):
     def given(self, assigned: Iterable[Any]) -> None:
         """Partitions were given: nothing of them is fetched before :meth:`place` says where to begin."""
         self.round += 1
-        self._ensure_consumer().pause(*assigned)
+        if self._consumer is not None:
+            self._consumer.pause(*assigned)
 
     def highwater(self, tp: TP) -> int:
         """Faust's display only: never raises, 0 when not known."""
@@ -215,11 +219,17 @@ class SlabThread(driver.AIOKafkaConsumerThread):
                 consumer._coordinator.request_rejoin()  # noqa: SLF001
 
     def _say_whether_there(self, consumer: Any) -> None:  # noqa: ANN401
-        """Losing the group's coordinator is the first that is noticed of an outage; aiokafka only logs it."""
-        if consumer._coordinator.coordinator_id is None:  # noqa: SLF001
-            self.options.says.waiting(self._kafka, "it does not answer; reading goes on when it does")
-        else:
+        """Losing the group's coordinator is the first that is noticed of an outage; aiokafka only logs it.
+
+        For a moment it is lost at every start, and when the group moves to another broker.
+        """
+        if consumer._coordinator.coordinator_id is not None:  # noqa: SLF001
+            self._missed = 0
             self.options.says.well(self._kafka)
+            return
+        self._missed += 1
+        if self._missed >= _MISSED:
+            self.options.says.waiting(self._kafka, "it does not answer; reading goes on when it does")
 
     async def _replace(self, old: Any) -> None:  # noqa: ANN401
         """Put a new consumer in the place of one whose tasks have died."""
