@@ -17,6 +17,7 @@ from tests.support.topics import read_topic
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tests.support.traffic import Traffic
     from tests.support.workers import Install
 
 _LOOK_EVERY_S = 0.3
@@ -94,7 +95,9 @@ async def truth(bootstrap: str, topic: str) -> Truth:
     return Truth(ends, len(found))
 
 
-async def faults(install: Install, topic: str, exact: Truth, *, within_s: float = 40.0, still_s: float = 4.0) -> list[str]:
+async def faults(
+    install: Install, topic: str, exact: Truth, *, within_s: float = 40.0, still_s: float = 4.0
+) -> list[str]:
     """What is wrong with the count of ``topic``; empty when nothing is.
 
     What is missing is waited for, but not when ``still_s`` have passed since the end of every partition was counted.
@@ -125,3 +128,14 @@ async def told(install: Install, *, committed: bool = True) -> list[Event]:
         msgspec.json.decode(record.value or b"", type=Event)
         for record in await read_topic(install.bootstrap, install.events, committed=committed)
     ]
+
+
+async def assert_exact(install: Install, topic: str, traffic: Traffic) -> None:
+    """Stop the traffic; then every record is reported exactly once, and every event stands once."""
+    sent = await traffic.stop()
+    exact = await truth(install.bootstrap, topic)
+    assert exact.records == sent, f"{sent} were sent, {exact.records} are there"
+    wrong = await faults(install, topic, exact)
+    assert not wrong, wrong
+    twice = [name for name, n in Counter(event.id for event in await told(install)).items() if n > 1]
+    assert not twice, twice

@@ -8,6 +8,7 @@ Run as a script in the place of ``-m hotshard``; the environment says what is to
 
 Add a point here, and name it in a test.
 """
+# ruff: noqa: SLF001 - the points lie inside
 
 from __future__ import annotations
 
@@ -16,16 +17,15 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
-import hotshard.job.apps as apps
 from hotshard.cli.main import main
 from hotshard.doors.kafka.real_send import Sending
-from hotshard.job.decide import Deciding
+from hotshard.job import apps, transport
 from hotshard.job.observe import Observer
 from hotshard.job.registry import RegistryKeeper
 from hotshard.job.seat import Seat
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from hotshard.doors.kafka.contract import Out
 
@@ -75,7 +75,7 @@ class _Later:
         self.outs += outs
 
 
-def _around_commit(point: _Point, commit_first: bool) -> None:  # noqa: FBT001 - all by place
+def _around_commit(point: _Point, *, commit_first: bool) -> None:
     commit = Observer._commit
 
     async def committing(self: Observer, heads: Mapping[Any, Any]) -> None:
@@ -144,13 +144,14 @@ def _around_redis(point: _Point) -> None:
 
 
 def _with_session(session_s: float) -> None:
-    apps.quiet_app = functools.partial(apps.quiet_app, session_timeout_s=session_s)  # type: ignore[assignment]
+    with_session = functools.partial(transport.quiet_app, session_timeout_s=session_s)
+    setattr(apps, "quiet_app", with_session)  # noqa: B010 - for mypy it is not there to be set
 
 
 def build_in(environ: Mapping[str, str]) -> None:
     """Patch the job in this process."""
     point = _Point(environ)
-    _around_commit(point, environ.get("FAULTY_ORDER") == "commit_first")
+    _around_commit(point, commit_first=environ.get("FAULTY_ORDER") == "commit_first")
     _around_saying(point)
     _around_redis(point)
     if session_s := float(environ.get("FAULTY_SESSION_S", "0")):

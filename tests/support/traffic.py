@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 HOT = partition_key("noisy", "stream")
 _EVERY_S = 0.01
+#: It gives up nothing in an outage of this length.
+_OUTAGE_MS = 180_000
 _TENANTS, _ENTITIES = 100, 20
 
 
@@ -35,9 +37,14 @@ class Traffic:
         idempotent: bool = True,
     ) -> None:
         self._topic = topic
-        self._rng = random.Random(seed)
+        self._rng = random.Random(seed)  # noqa: S311 - nothing is secret here
         producer = AIOKafkaProducer(
-            bootstrap_servers=bootstrap, linger_ms=5, acks="all", enable_idempotence=idempotent
+            bootstrap_servers=bootstrap,
+            linger_ms=5,
+            acks="all",
+            enable_idempotence=idempotent,
+            request_timeout_ms=_OUTAGE_MS,
+            retry_backoff_ms=500,
         )
         self._producer: Any = producer if registry is None else shard(producer, registry)
         self.per_s = per_s
@@ -71,7 +78,7 @@ class Traffic:
         owed, before_s = 0.0, time.monotonic()
         while not self._ending.is_set():
             now_s = time.monotonic()
-            owed, before_s = owed + self.per_s * (now_s - before_s), now_s
+            owed, before_s = min(owed + self.per_s * (now_s - before_s), self.per_s), now_s
             while owed >= 1:
                 owed -= 1
                 await self._send(HOT if self._rng.random() < self.flood else self._small())

@@ -101,7 +101,7 @@ class WorkerProcess:
         self._before = len(self.log) if self._log.exists() else 0
         command = [sys.executable, *self._module, "worker", "--settings", str(self._install.settings())]
         with self._log.open("ab") as log:
-            self._process = subprocess.Popen(command, stdout=log, stderr=log, env=environ)  # noqa: S603
+            self._process = subprocess.Popen(command, stdout=log, stderr=log, env=environ)
 
     @property
     def process(self) -> subprocess.Popen[bytes]:
