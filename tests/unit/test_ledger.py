@@ -120,6 +120,14 @@ CASES: dict[str, tuple[list[Message], list[tuple[int, int]]]] = {
         [pane(0, 10, 7), mark(10, 7), pane(0, 4, 1, "b"), pane(4, 6, 2, "c"), pane(0, 5, 1, "b")],
         [(0, 10)],
     ),
+    "the word of an earlier generation does not confirm": (
+        [pane(0, 10, 3, "b"), mark(10, 2, "a"), pane(0, 12, 3, "b"), mark(12, 3, "b")],
+        [(0, 12)],
+    ),
+    "unless the group was made again": (
+        [pane(0, 10, 7), pane(10, 14, 1, "b"), pane(14, 15, 1, "b"), mark(15, 1, "b")],
+        [(0, 10), (10, 14), (14, 15)],
+    ),
     "records deleted unread under a new owner": (
         [pane(0, 10), pane(10, 15), pane(50, 60, 2, "b"), mark(60, 2, "b")],
         [(0, 10), (10, 15), (50, 60)],

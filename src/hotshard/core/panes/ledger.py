@@ -9,9 +9,10 @@ a commit only of the group's current generation. So when a pane starts at an off
 there is already in the log, and it is the one that counts. Versions that no start confirms were never
 committed, and whoever has the partition next counts those records again.
 
-A start that is neither what is expected nor the end of a version is the word of a zombie (a worker that
-lost the partition and did not notice), or the truth after records were deleted unread, the group was
-set back, or the topic or the group was made again. These are told apart by generations:
+A start that is neither what is expected nor the end of a version (of its own generation or an earlier
+one: nobody knows of a commit before it was made) is the word of a zombie, a worker that lost the
+partition and did not notice; or it is the truth after records were deleted unread, the group was set
+back, or the topic or the group was made again. These are told apart by generations:
 
 - It comes from a generation above every one that was believed so far. Whoever has the partition in a
   later generation read a later committed offset, so this is no zombie, and is believed at once.
@@ -123,8 +124,9 @@ class Ledger:
 
     def _hear(self, line: Line, claim: Claim) -> list[Confirmed]:
         """Move to where a worker says that it is, if it is to be believed."""
-        if claim.start in line.versions:
-            return [line.confirm(line.versions[claim.start], claim)]
+        version = line.versions.get(claim.start)
+        if version is not None and version.pane.generation <= claim.generation:
+            return [line.confirm(version, claim)]
         if claim.start == line.now.offset:
             return []
         chain = line.chain(claim)
