@@ -30,17 +30,18 @@ _TRY_AGAIN_S = 1.0
 
 
 class Listener(driver.ConsumerRebalanceListener):
-    """Tells the thread before it tells Faust."""
+    """Tells the thread before it tells Faust, and nobody when they are being stopped."""
 
     _thread: SlabThread
 
     def on_partitions_revoked(self, revoked: Iterable[Any]) -> Any:  # noqa: ANN401 - aiokafka's signature
         self._thread.taken()
-        return super().on_partitions_revoked(revoked)
+        return None if self._thread.should_stop else super().on_partitions_revoked(revoked)
 
     async def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
         self._thread.given(assigned)
-        await super().on_partitions_assigned(assigned)
+        if not self._thread.should_stop:
+            await super().on_partitions_assigned(assigned)
 
 
 class NoReadOffsets(dict[TP, Any]):
