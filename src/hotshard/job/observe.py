@@ -17,7 +17,7 @@ from faust.types import TP
 from hotshard.core.panes.cutting import PartitionPanes
 from hotshard.core.wire import pane as wire
 from hotshard.doors.kafka.contract import Out, Publisher
-from hotshard.errors import HotshardError
+from hotshard.errors import HotshardError, UnavailableError
 from hotshard.job.held import Held
 
 if TYPE_CHECKING:
@@ -93,14 +93,23 @@ class Observer:
         committed = await self._consumer().committed(places) if places else {}
         earliest = await self._consumer().earliest(places) if places else {}
         starts = {place: _start(committed.get(place), earliest[place], None) for place in places}
-        fresh = {place: start for place, start in starts.items() if committed.get(place) != start}
-        if fresh and not await self._consumer().commit_once(fresh, generation):
-            log.info("start offsets could not be committed yet; the next pane's commit does it")
+        await self._commit_starts(starts, committed, generation)
         if self._held.generation != generation:
             return {}  # taken away meanwhile
         for place, start in starts.items():
             self._open(place, start)
         return starts
+
+    async def _commit_starts(self, starts: Mapping[TP, int], committed: Mapping[TP, int], generation: int) -> None:
+        """Commit each start that is not the committed offset, before anything is counted from there.
+
+        That a pane starts at a committed offset is what lets it confirm the one before.
+        """
+        fresh = {place: start for place, start in starts.items() if committed.get(place) != start}
+        if fresh and not await self._consumer().commit_once(fresh, generation):
+            raise UnavailableError(
+                "the start offsets could not be committed; check that Kafka's group coordinator runs"
+            )
 
     def revoked(self) -> None:
         """The partitions are taken away: uncommitted panes are dropped, the next owner counts them again."""
@@ -158,6 +167,8 @@ class Observer:
         self._seal(self._held.trusted)
         while any(panes.waiting for panes in self._held.trusted.values()):
             await self._round(early=False)
+        # So that the last panes are confirmed without waiting for the next owner.
+        await self.tell_progress()
 
     async def tell_progress(self) -> None:
         """Say how far each partition is.
@@ -229,11 +240,15 @@ class Observer:
             return
         committed = await self._consumer().committed(doubted)
         earliest = await self._consumer().earliest(doubted)
-        opened: dict[TP, PartitionPanes] = {}
-        for place, panes in doubted.items():
-            if self._held.holds(place, panes):
-                start = _start(committed.get(place), earliest[place], self._held.watermark(place))
-                opened[place] = self._open(place, start)
+        starts = {
+            place: _start(committed.get(place), earliest[place], self._held.watermark(place)) for place in doubted
+        }
+        await self._commit_starts(starts, committed, self._held.generation)
+        opened = {
+            place: self._open(place, starts[place])
+            for place, panes in doubted.items()
+            if self._held.holds(place, panes)
+        }
         await self._consumer().seek_back({place: panes.position for place, panes in opened.items()})
         self._says.well(_OFFSETS)
         for place, panes in opened.items():

@@ -60,7 +60,8 @@ class TopicDecider:
         #: The next message to be heard.
         self._next = 0 if head is None else head.replay_from
         self._caught_up = False
-        self._ledger = Ledger(() if head is None else head.expected)
+        expected = () if head is None else head.expected
+        self._ledger = Ledger(each for each in expected if each.source in setup.sources)
         self._windows = Windows(
             window_ms=setup.window_ms, grace_ms=setup.grace_ms, memory=None if head is None else head.windows
         )
@@ -78,6 +79,8 @@ class TopicDecider:
         if at < self._next:
             return
         self._next = at + 1
+        if message.source not in self._setup.sources:
+            return  # watched once, and no more: what is open of it would hold the replay back for ever
         if isinstance(message, Pane):
             confirmed = self._ledger.pane(message, at)
             self._stands.counted(message, now_ms)
@@ -173,31 +176,32 @@ class TopicDecider:
     # -- state -----------------------------------------------------------------------------------
 
     def _make_head(self, now_ms: int) -> TopicHead:
-        replay_from = self._oldest_needed(now_ms)
+        needed = self._oldest_needed(now_ms)
+        oldest_open = self._ledger.oldest_open()
         head = TopicHead(
             topic=self._setup.spec.name,
             registry_epoch=self._registry_epoch,
             state_version=self._state_version,
             at_ms=now_ms,
-            replay_from=replay_from,
+            replay_from=needed if oldest_open is None else min(needed, oldest_open),
             done=self._next,
-            expected=self._ledger.expected_at(replay_from),
+            expected=self._ledger.expected_at(needed),
             windows=self._windows.memory(),
             keys=self._heat.key_memory,
             tenants=self._heat.tenant_memory,
             hot=self._heat.hot_entries(),
             told_at=self._told_at,
         )
-        self._ledger.forget_before(replay_from)
+        self._ledger.forget_before(needed)
         return head
 
     def _oldest_needed(self, now_ms: int) -> int:
-        """The oldest message that an unconfirmed pane, an open window, a view or a stand still needs."""
+        """The oldest message that an open window, a view or a stand still needs; open panes come on top of it."""
         horizon_ms = now_ms - max(BELIEVED_MS, round(self._setup.spec.policy.slow_view_s * 1000))
         while self._recent and self._recent[0][0] < horizon_ms:
             self._recent.popleft()
         recent = self._recent[0][1] if self._recent else None
-        needed: Iterable[int | None] = (self._ledger.oldest_open(), self._windows.oldest_needed(), recent, self._next)
+        needed: Iterable[int | None] = (self._windows.oldest_needed(), recent, self._next)
         return min(each for each in needed if each is not None)
 
     def _registry_state(self, head: TopicHead) -> TopicState:
