@@ -163,10 +163,10 @@ async def test_a_worker_paused_past_its_session_and_one_that_loses_partitions_ch
         await eventually(lambda: panes_of(install, "w0"))
         first.pause()
         await begun(second, **SHORT)
-        assert second.held[-1] == PARTITIONS
+        assert second.holds == PARTITIONS
         await eventually(lambda: panes_of(install, "w1"))
         first.resume()
-        await eventually(lambda: first.held[-1] == second.held[-1] == PARTITIONS // 2, within_s=20)
+        await eventually(lambda: first.holds == second.holds == PARTITIONS // 2, within_s=20)
         before = len(await panes_of(install, "w0"))
         await eventually(lambda: _more_panes(install, before))
         await assert_exact(install, topic, traffic)

@@ -6,9 +6,6 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from aiokafka.client import AIOKafkaClient
-from aiokafka.errors import NoError, for_code
-from aiokafka.protocol.produce import ProduceRequest
 from faust.types import TP
 
 from hotshard.doors.kafka.slabs import hook
@@ -16,6 +13,7 @@ from hotshard.doors.kafka.slabs.sample import Record, batch
 from hotshard.job.transport import AsIs, feed
 from tests.support.eventually import eventually
 from tests.support.mirror import make_mirror, mirroring, running
+from tests.support.raw import produce_raw
 from tests.support.topics import Sent, create_topic, produce
 
 if TYPE_CHECKING:
@@ -26,21 +24,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.integration
 
 BOTH_WAYS = pytest.mark.parametrize("slabs", [True, False], ids=["slabs", "stock"])
-
-
-async def produce_raw(bootstrap: str, topic: str, data: bytes) -> None:
-    """Send a batch to partition 0 as it is; the broker checks its frame and gives it offsets."""
-    client = AIOKafkaClient(bootstrap_servers=bootstrap)
-    await client.bootstrap()
-    try:
-        client.set_topics([topic])
-        await client.force_metadata_update()
-        leader = client.cluster.leader_for_partition(TP(topic, 0))
-        response = await client.send(leader, ProduceRequest(None, -1, 5000, [(topic, [(0, data)])]))
-        code = response.topics[0][1][0][1]
-        assert for_code(code) is NoError, for_code(code)
-    finally:
-        await client.close()
 
 
 def _rows(count: int, key: bytes = b"k") -> list[Sent]:

@@ -12,7 +12,7 @@ import msgspec
 
 from hotshard.core.wire.event import Event
 from hotshard.core.wire.report import WindowReport
-from tests.support.topics import read_topic
+from tests.support.topics import end_offsets, read_topic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -87,12 +87,9 @@ class Truth:
 
 
 async def truth(bootstrap: str, topic: str) -> Truth:
-    """Count the records of a topic, of which no more are sent, one by one."""
-    found = await read_topic(bootstrap, topic)
-    ends: dict[int, int] = {}
-    for record in found:
-        ends[record.partition] = max(ends.get(record.partition, 0), record.offset + 1)
-    return Truth(ends, len(found))
+    """Ask where a topic ends in which every offset is a record: no transactions, nothing compacted."""
+    ends = await end_offsets(bootstrap, topic)
+    return Truth(ends, sum(ends.values()))
 
 
 async def faults(
@@ -130,9 +127,12 @@ async def told(install: Install, *, committed: bool = True) -> list[Event]:
     ]
 
 
-async def assert_exact(install: Install, topic: str, traffic: Traffic) -> None:
-    """Stop the traffic; then every record is reported exactly once, and every event stands once."""
-    sent = await traffic.stop()
+async def assert_exact(install: Install, topic: str, traffic: Traffic, *, beside: int = 0) -> None:
+    """Stop the traffic; then every record is reported exactly once, and every event stands once.
+
+    ``beside`` is how many records others sent.
+    """
+    sent = await traffic.stop() + beside
     exact = await truth(install.bootstrap, topic)
     assert exact.records == sent, f"{sent} were sent, {exact.records} are there"
     wrong = await faults(install, topic, exact)

@@ -110,6 +110,20 @@ async def read_topic(bootstrap: str, topic: str, *, committed: bool = False) -> 
         await consumer.stop()
 
 
+async def end_offsets(bootstrap: str, topic: str) -> dict[int, int]:
+    """Return where each partition ends, aborted and control records included."""
+    async with admin(bootstrap) as client:
+        (described,) = await client.describe_topics([topic])
+    places = [TopicPartition(topic, part["partition"]) for part in described["partitions"]]
+    consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap, enable_auto_commit=False)
+    await consumer.start()
+    try:
+        ends = await consumer.end_offsets(places)
+    finally:
+        await consumer.stop()
+    return {place.partition: end for place, end in ends.items()}
+
+
 async def _read(consumer: Any, assigned: list[Any], *, committed: bool) -> list[Stored]:  # noqa: ANN401
     consumer.assign(assigned)
     await consumer.seek_to_beginning(*assigned)

@@ -122,6 +122,11 @@ class WorkerProcess:
         """How many partitions of the sources it was given, each time since its last start."""
         return [int(count) for count in _ASSIGNED.findall(self.recent)]
 
+    @property
+    def holds(self) -> int:
+        """How many partitions of the sources it was given last."""
+        return self.held[-1] if self.held else 0
+
     async def assigned(self, timeout_s: float = 40.0) -> None:
         """Wait until it holds partitions since its last start."""
         await eventually(
