@@ -60,7 +60,9 @@ def pane(
     load = sum(loads.values())
     tenants: Counter[bytes] = Counter()
     for name, count in loads.items():
-        tenants[tenant_of(name, spec().layout) or b""] += count
+        tenant = tenant_of(name, spec().layout)
+        if tenant is not None:
+            tenants[tenant] += count
     given: dict[str, Any] = {
         "topic": TOPIC,
         "source": SOURCE,

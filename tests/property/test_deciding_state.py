@@ -1,0 +1,123 @@
+"""Whatever stands on the state topic, it is read back as it was written, or left out."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hotshard.core.panes.ledger import Expected
+from hotshard.core.panes.windows import OpenMemory, WindowsMemory
+from hotshard.core.policy.machine import HeatMemory, HotMemory
+from hotshard.core.topic import Ordering
+from hotshard.core.wire import state
+from hotshard.core.wire.names import key_text
+from hotshard.core.wire.route import Carry, EarlierRoute, Epoch, HotEntry, HotKind, Route, RouteState, Treatment
+from hotshard.doors.kafka.contract import Log
+from hotshard.job.seat import read_state
+
+numbers = st.integers(-1, 2**62)
+names = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=12)
+keys = st.binary(max_size=20)
+texts = st.tuples(*[st.text(max_size=5)] * 2)
+epochs = st.builds(Epoch, registry=numbers, offset=numbers)
+memories = st.builds(HeatMemory, st.lists(st.builds(HotMemory, keys, numbers, st.none() | numbers)).map(tuple))
+windows = st.builds(
+    WindowsMemory,
+    numbers,
+    st.lists(st.builds(OpenMemory, numbers, numbers, numbers)).map(tuple),
+    st.lists(st.tuples(numbers, numbers)).map(tuple),
+    st.none() | numbers,
+)
+expected = st.builds(Expected, names, numbers, numbers, numbers, numbers, numbers, st.booleans())
+
+
+@st.composite
+def hot_entries(draw: st.DrawFn) -> HotEntry:
+    text, b64 = key_text(draw(keys))
+    return HotEntry(
+        topic=draw(names),
+        kind=draw(st.sampled_from(HotKind)),
+        key=text,
+        key_b64=b64,
+        tenant=draw(st.none() | names),
+        since_ms=draw(numbers),
+        share=draw(st.floats(0, 1)),
+        lower=draw(numbers),
+        upper=draw(numbers),
+        load_per_s=draw(st.floats(0, 1e12)),
+    )
+
+
+heads = st.builds(
+    state.TopicHead,
+    topic=names,
+    registry_epoch=numbers,
+    state_version=numbers,
+    at_ms=numbers,
+    replay_from=numbers,
+    done=numbers,
+    expected=st.lists(expected, max_size=3).map(tuple),
+    windows=windows,
+    keys=memories,
+    tenants=memories,
+    hot=st.lists(hot_entries(), max_size=3).map(tuple),
+    told_at=numbers,
+)
+
+
+@st.composite
+def routes(draw: st.DrawFn) -> Route:
+    text, b64 = key_text(draw(keys))
+    places = st.lists(st.integers(0, 99), max_size=4).map(tuple)
+    suffixes = st.lists(names, max_size=4).map(tuple)
+    earlier = st.builds(EarlierRoute, epoch=epochs, suffixes=suffixes, partitions=places, until_ms=numbers)
+    return Route(
+        topic=draw(names),
+        key=text,
+        key_b64=b64,
+        tenant=draw(st.none() | names),
+        treatment=draw(st.sampled_from(Treatment)),
+        state=draw(st.sampled_from(RouteState)),
+        epoch=draw(epochs),
+        suffixes=draw(suffixes),
+        partitions=draw(places),
+        partition_count=draw(numbers),
+        partitioner=draw(names),
+        carry=draw(st.sampled_from(Carry)),
+        ordering=draw(st.sampled_from(Ordering)),
+        since_ms=draw(numbers),
+        changed_ms=draw(numbers),
+        share=draw(st.floats(0, 1)),
+        reason=draw(names),
+        imbalance_before=draw(st.none() | st.floats(0, 1e6)),
+        earlier=tuple(draw(st.lists(earlier, max_size=3))),
+    )
+
+
+@given(head=heads, route=routes())
+def test_heads_and_routes_are_read_back_as_they_were_written(head: state.TopicHead, route: Route) -> None:
+    assert state.decode_head(state.encode(head)) == head
+    assert state.decode_route(state.encode(route)) == route
+
+
+@given(topic=names, base=keys)
+def test_keys_of_the_state_topic_are_read_back_as_they_were_written(topic: str, base: bytes) -> None:
+    assert state.decode_key(state.head_key(topic)) == (topic, None)
+    assert state.decode_key(state.route_key(topic, base)) == (topic, base)
+
+
+@given(
+    damage=st.lists(st.tuples(st.none() | keys, st.none() | st.binary(max_size=40))),
+    head=heads,
+    place=st.integers(0, 400),
+    byte=st.integers(0, 255),
+)
+def test_no_record_of_the_state_topic_stops_a_worker(
+    damage: list[tuple[bytes | None, bytes | None]], head: state.TopicHead, place: int, byte: int
+) -> None:
+    good = state.encode(head)
+    spoilt = bytearray(good)
+    spoilt[place % len(spoilt)] = byte
+    records = [*damage, (state.head_key("spoilt"), bytes(spoilt)), (state.head_key("good"), good)]
+    stored = read_state(Log("state", 0, offset, key, value, 0) for offset, (key, value) in enumerate(records))
+    assert stored.heads["good"] == head
