@@ -35,7 +35,12 @@ def decide_group(settings: Settings) -> str:
 def observe_app(settings: Settings, sources: tuple[str, ...], observer: Observer, says: Says) -> faust.App:
     """The app that reads the sources as slabs and gives them to ``observer``."""
     worker = settings.worker
-    app = quiet_app(observe_group(settings), settings.mirror, instance_id=worker.instance_id)
+    app = quiet_app(
+        observe_group(settings),
+        settings.mirror,
+        instance_id=worker.instance_id,
+        session_timeout_s=worker.session_timeout_s,
+    )
     app.transport = slab_transport(
         app,
         topics=frozenset(sources),
@@ -71,7 +76,12 @@ def observe_app(settings: Settings, sources: tuple[str, ...], observer: Observer
 def decide_app(settings: Settings, deciding: Deciding, says: Says) -> faust.App:
     """The app that reads the panes topic and gives its messages to ``deciding``."""
     worker, panes = settings.worker, settings.own_topics.panes
-    app = quiet_app(decide_group(settings), settings.output, instance_id=worker.instance_id)
+    app = quiet_app(
+        decide_group(settings),
+        settings.output,
+        instance_id=worker.instance_id,
+        session_timeout_s=worker.session_timeout_s,
+    )
     app.transport = slab_transport(
         app,
         topics=frozenset(),

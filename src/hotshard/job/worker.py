@@ -76,9 +76,12 @@ class Worker:
         self.deciding = self._make_deciding(watched)
         self._spawn("state", lambda: follow_state(self._reader, self._topics.state, self._routed, self._says))
         self._spawn("registry", self._keeper.run)
-        await self._start_app(decide_app(self._settings, self.deciding, self._says))
+        # Side by side, for joining a group takes a while.
+        await asyncio.gather(
+            self._start_app(decide_app(self._settings, self.deciding, self._says)),
+            self._start_app(observe_app(self._settings, tuple(watched.sources), self.observer, self._says)),
+        )
         self._spawn("decide", self.deciding.decide_forever)
-        await self._start_app(observe_app(self._settings, tuple(watched.sources), self.observer, self._says))
         self._spawn("cut", self.observer.cut_forever)
         self._spawn("progress", self.observer.tell_progress_forever)
         log.info("worker %s watches %s", self._name, ", ".join(sorted(watched.sources)))

@@ -80,6 +80,14 @@ _WORKER: Final = (
         "Static group membership: unique for each worker, and the same after its restart.",
     ),
     Setting(
+        "worker",
+        "session_timeout_s",
+        Number(1, 1800, whole=False),
+        10.0,
+        "A worker not heard of for so long has its partitions given to others; brokers take 6 to 1800 s.",
+        "s",
+    ),
+    Setting(
         "worker", "log_level", Choice(("debug", "info", "warning", "error")), "info", "What is logged: this and worse."
     ),
     Setting("worker", "window_s", Number(1, 3600, whole=False), 10.0, "Length of a reported window.", "s"),
