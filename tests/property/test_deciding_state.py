@@ -69,7 +69,7 @@ heads = st.builds(
 def routes(draw: st.DrawFn) -> Route:
     text, b64 = key_text(draw(keys))
     places = st.lists(st.integers(0, 99), max_size=4).map(tuple)
-    suffixes = st.lists(names, max_size=4).map(tuple)
+    suffixes = st.lists(st.from_regex(r"[0-9a-z]{1,8}", fullmatch=True), max_size=4).map(tuple)
     earlier = st.builds(EarlierRoute, epoch=epochs, suffixes=suffixes, partitions=places, until_ms=numbers)
     return Route(
         topic=draw(names),

@@ -82,13 +82,20 @@ def test_the_newest_of_every_record_is_read() -> None:
         (state.route_key("orders", b"a"), b"\xc1"),
         (state.route_key("orders", b"a"), state.encode(HEAD)),
         (state.route_key("unknown", b"a"), None),
+        (state.head_key("orders"), state.encode(msgspec.structs.replace(HEAD, topic="payments"))),
+        (state.route_key("orders", b"a"), state.encode(route("b"))),
+        (state.route_key("payments", b"b"), state.encode(route("b"))),
+        (state.route_key("orders", b"b"), state.encode(route("b", ("",)))),
+        (state.route_key("orders", b"b"), state.encode(route("b", ("\x1f",)))),
+        (state.route_key("orders", b"b"), state.encode(msgspec.structs.replace(route("b"), key=None))),
+        (state.route_key("orders", b"b"), state.encode(msgspec.structs.replace(route("b"), key_b64="yg=="))),
     ],
 )
 def test_a_damaged_record_is_left_out_and_all_others_stand(damaged: tuple[bytes | None, bytes | None]) -> None:
-    good = (state.route_key("orders", b"b"), state.encode(route("b")))
+    good = (state.route_key("orders", b"g"), state.encode(route("g")))
     stored = read_state(log(head("payments"), damaged, good))
     assert stored.heads.keys() == {"payments"}
-    assert stored.routes == {"orders": {b"b": route("b")}}
+    assert stored.routes == {"orders": {b"g": route("g")}}
 
 
 def test_a_base_key_may_hold_any_bytes() -> None:

@@ -45,17 +45,19 @@ class Routed:
             except WireError as error:
                 log.warning("state topic, partition %d, offset %d: %s", record.partition, record.offset, error)
         for topic in touched:
-            self._aliases[topic] = self._make(topic)
+            made = self._make(topic)
+            if made != self._aliases.get(topic):
+                self._aliases[topic] = made
 
     def _hear_one(self, record: Log) -> str:
-        topic, base = state.decode_key(record.key)
-        if base is None:
-            hot = state.decode_head(record.value).hot if record.value is not None else ()
-            self._hot[topic] = tuple(entry.name for entry in hot if entry.kind is HotKind.KEY)
-        elif record.value is None:
+        topic, base, value = state.read(record.key, record.value)
+        if isinstance(value, Route):
+            self._routes[topic][value.base_key] = value
+        elif base is not None:
             self._routes[topic].pop(base, None)
         else:
-            self._routes[topic][base] = state.decode_route(record.value)
+            hot = value.hot if value is not None else ()
+            self._hot[topic] = tuple(entry.name for entry in hot if entry.kind is HotKind.KEY)
         return topic
 
     def _make(self, topic: str) -> Aliases:

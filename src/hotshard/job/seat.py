@@ -51,15 +51,16 @@ def read_state(records: Iterable[Log]) -> Stored:
     routes: dict[str, dict[bytes, Route]] = {}
     for record in records:
         try:
-            topic, base = state.decode_key(record.key)
-            if base is None and record.value is not None:
-                heads[topic] = state.decode_head(record.value)
-            elif base is not None and record.value is not None:
-                routes.setdefault(topic, {})[base] = state.decode_route(record.value)
-            elif base is not None:
-                routes.get(topic, {}).pop(base, None)
+            topic, base, value = state.read(record.key, record.value)
         except WireError as error:
             log.warning("state topic, partition %d, offset %d: %s", record.partition, record.offset, error)
+            continue
+        if isinstance(value, state.TopicHead):
+            heads[topic] = value
+        elif base is not None and value is not None:
+            routes.setdefault(topic, {})[base] = value
+        elif base is not None:
+            routes.get(topic, {}).pop(base, None)
     return Stored(heads, routes)
 
 

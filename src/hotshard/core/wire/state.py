@@ -6,15 +6,16 @@ name holds no NUL. A route without a value has been forgotten.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
+from hotshard.core.keys import with_suffix
 from hotshard.core.panes.ledger import Expected
 from hotshard.core.panes.windows import WindowsMemory
 from hotshard.core.policy.machine import HeatMemory
 from hotshard.core.wire.route import HotEntry, Route
-from hotshard.errors import WireError
+from hotshard.errors import KeyPartError, WireError
 
 VERSION: Final = 1
 _HEAD: Final = b"head"
@@ -42,6 +43,14 @@ class TopicHead(msgspec.Struct, frozen=True, kw_only=True):
     hot: tuple[HotEntry, ...] = ()
     #: The last message at which a turn of heat or a changed route was told; epochs rise above it.
     told_at: int = -1
+
+
+class Record(NamedTuple):
+    """A record of the state topic: a route where there is a base key, else a head. Without a value it is forgotten."""
+
+    topic: str
+    base_key: bytes | None
+    value: TopicHead | Route | None
 
 
 _encoder = msgspec.msgpack.Encoder()
@@ -79,6 +88,27 @@ def decode_key(key: bytes | None) -> tuple[str, bytes | None]:
     raise WireError("not a key of the state topic")
 
 
+def read(key: bytes | None, value: bytes | None) -> Record:
+    """Read a record of the state topic.
+
+    Raises:
+        WireError: key or value are damaged, do not fit together, or are of a version not known here.
+
+    """
+    topic, base = decode_key(key)
+    if value is None:
+        return Record(topic, base, None)
+    if base is None:
+        head = decode_head(value)
+        if head.topic != topic:
+            raise WireError("a head in the state topic stands under another topic's key")
+        return Record(topic, None, head)
+    route = decode_route(value)
+    if (route.topic, route.base_key) != (topic, base):
+        raise WireError("a route in the state topic stands under another key")
+    return Record(topic, base, route)
+
+
 def decode_head(value: bytes) -> TopicHead:
     """Read a head.
 
@@ -100,10 +130,13 @@ def decode_route(value: bytes) -> Route:
     """Read a route.
 
     Raises:
-        WireError: damaged.
+        WireError: damaged, or with a suffix that is none.
 
     """
     try:
-        return _routes.decode(value)
-    except msgspec.MsgspecError as error:
+        route = _routes.decode(value)
+        for suffix in (*route.suffixes, *(each for earlier in route.earlier for each in earlier.suffixes)):
+            with_suffix(b"", suffix)
+    except (msgspec.MsgspecError, KeyPartError) as error:
         raise WireError(f"damaged route in the state topic: {error}") from None
+    return route
