@@ -235,7 +235,7 @@ class Observer:
     async def _realign(self) -> None:
         """After any doubt: drop what is uncommitted, and read on from the committed offset."""
         self._held.doubt(place for place, panes in self._held.misaligned.items() if not panes.waiting)
-        doubted = self._held.doubted
+        doubted, generation = self._held.doubted, self._held.generation
         if not doubted:
             return
         committed = await self._consumer().committed(doubted)
@@ -243,7 +243,7 @@ class Observer:
         starts = {
             place: _start(committed.get(place), earliest[place], self._held.watermark(place)) for place in doubted
         }
-        await self._commit_starts(starts, committed, self._held.generation)
+        await self._commit_starts(starts, committed, generation)
         opened = {
             place: self._open(place, starts[place])
             for place, panes in doubted.items()
