@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from heapq import nlargest
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hotshard.core.keys import tenant_of
 from hotshard.core.panes.placing import partition_of_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping, Sequence
 
     from hotshard.core.panes.folding import Folded
-    from hotshard.core.panes.window import ClosedWindow
+    from hotshard.core.panes.window import ClosedWindow, PartitionLists
     from hotshard.core.topic import TopicSpec
     from hotshard.core.wire.pane import HeavyList
 
@@ -45,10 +46,10 @@ def who_fills(
     if place is None:
         return _by_list(closed, aliases)
     loads: defaultdict[int, dict[bytes, int]] = defaultdict(dict)
-    heaviest = nlargest(max(1000, _PLACED * partitions), keys.by_name.items(), key=lambda item: item[1].estimate)
-    for name, named in heaviest:
-        if named.estimate and (partition := place(name)) is not None:
-            loads[partition][name] = named.estimate
+    for row in keys.by_wire(max(1000, _PLACED * partitions)):
+        partition = place(row.name) if row.estimate else None
+        if partition is not None:
+            loads[partition][row.name] = row.estimate
     return {
         partition: Filling(_top(_by_base(there, aliases)), _top(_by_tenant(there, spec)))
         for partition, there in loads.items()
@@ -56,22 +57,28 @@ def who_fills(
 
 
 def _by_list(closed: ClosedWindow, aliases: Mapping[bytes, bytes]) -> Mapping[int, Filling]:
-    lists: defaultdict[int, list[tuple[HeavyList, HeavyList]]] = defaultdict(list)
+    parts: defaultdict[int, list[PartitionLists]] = defaultdict(list)
     for part in closed.lists:
-        lists[part.partition].append((part.keys, part.tenants))
+        parts[part.partition].append(part)
     return {
         partition: Filling(
-            _top(_by_base(_estimates(keys for keys, _ in there), aliases)),
-            _top(_estimates(tenants for _, tenants in there)),
+            _top(_by_base(_heads([part.keys for part in there], aliases), aliases)),
+            _top(_heads([part.tenants for part in there], {})),
         )
-        for partition, there in lists.items()
+        for partition, there in parts.items()
     }
 
 
-def _estimates(lists: Iterable[HeavyList]) -> dict[bytes, int]:
+def _heads(lists: Sequence[HeavyList], aliases: Mapping[bytes, bytes]) -> dict[bytes, int]:
+    """The loads of all names that may be among the heaviest, and of all routed ones.
+
+    Rows stand by falling upper bound, so in a list that is alone these are the first ones.
+    """
     loads: dict[bytes, int] = {}
     for heavy in lists:
-        for row in heavy.rows:
+        singles = (row for row in heavy.rows if row.key not in aliases)
+        routed = (row for row in heavy.rows if row.key in aliases) if aliases else ()
+        for row in chain(islice(singles, MAX_TOP) if len(lists) == 1 else singles, routed):
             loads[row.key] = loads.get(row.key, 0) + row.upper
     return loads
 

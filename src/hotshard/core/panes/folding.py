@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from heapq import nlargest, nsmallest
 from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
-    from hotshard.core.wire.pane import HeavyList
+    from hotshard.core.wire.pane import HeavyList, Row
 
 
 class Heavy(NamedTuple):
-    """A name with its load; ``lower <= estimate <= upper``, and the true load lies between the two bounds."""
+    """A name with its load; the true load and ``estimate`` lie in ``[lower, upper]``."""
 
     name: bytes
     lower: int
@@ -27,78 +29,95 @@ class Heavy(NamedTuple):
         return -self.upper, -self.estimate, self.name
 
 
-class Named:
+class _Sum:
     """What lists say of one name."""
 
-    __slots__ = ("above", "estimate", "lower", "recent")
+    __slots__ = ("estimate", "lower", "recent")
 
     def __init__(self) -> None:
         self.lower = 0
-        #: Upper bounds, each less the error of its list.
-        self.above = 0
         #: Upper bounds of the lists that have it: a sketch is nearest to the truth there, and a list that
         #: does not have a name is from a partition where it hardly is.
         self.estimate = 0
         self.recent: tuple[int, ...] = ()
 
-    def take_in(self, other: Named) -> None:
-        self.lower += other.lower
-        self.above += other.above
-        self.estimate += other.estimate
-        if other.recent:
-            self.recent = added(self.recent, other.recent)
+    def add(self, row: Row) -> None:
+        self.lower += row.lower
+        self.estimate += row.upper
+        if row.recent:
+            self.recent = added(self.recent, row.recent)
 
 
 class Folded:
-    """The sum of some lists, by name as on the wire.
+    """The sum of some lists by name as on the wire, for a look at the heaviest.
 
     As :func:`~hotshard.core.sketching.merging.merge`, and with an estimate; estimates of the windows
     before are of other records in every partition, so they are added, and not the largest kept.
+
+    Half a million rows take a part of a second, so only names that are asked for are looked at closely.
     """
 
-    def __init__(self, lists: Iterable[HeavyList]) -> None:
-        self.by_name: dict[bytes, Named] = {}
+    def __init__(self, lists: Sequence[HeavyList]) -> None:
+        self._lists = lists
         #: Upper bound of a name that no list has.
-        self.error = 0
+        self.error = sum(heavy.error for heavy in lists)
+        #: Upper bounds, each less the error of its list.
+        self._above: dict[bytes, int] = {}
+        above = self._above
+        get = above.get
         for heavy in lists:
-            self._add(heavy)
+            error = heavy.error
+            for row in heavy.rows:
+                name = row.key
+                above[name] = get(name, 0) + row.upper - error
 
-    def _add(self, heavy: HeavyList) -> None:
-        by_name, error = self.by_name, heavy.error
-        self.error += error
-        for row in heavy.rows:
-            name = row.key
-            named = by_name.get(name)
-            if named is None:
-                named = by_name[name] = Named()
-            upper = row.upper
-            named.lower += row.lower
-            named.above += upper - error
-            named.estimate += upper
-            if row.recent:
-                named.recent = added(named.recent, row.recent)
+    def heaviest(self, count: int, aliases: Mapping[bytes, bytes], also: AbstractSet[bytes]) -> tuple[list[Heavy], int]:
+        """The heaviest names, and the largest upper bound of what is not among them.
 
-    def heaviest(self, aliases: Mapping[bytes, bytes]) -> list[Heavy]:
-        """Every name some list has, and every routed base key; heaviest first, the load of shards under their base."""
+        They are in order: ``count`` names, or all there are, those of ``also`` that are in a list, and
+        every routed base key with the load of all its names.
+        """
         wires: dict[bytes, set[bytes]] = {base: {base} for base in aliases.values()}
         for wire, base in aliases.items():
             wires[base].add(wire)
-        error = self.error
-        rows = [
-            Heavy(name, each.lower, each.above + error, each.estimate, each.recent)
-            for name, each in self.by_name.items()
-            if name not in aliases and name not in wires
-        ]
-        rows += [self._base(base, names) for base, names in wires.items()]
-        return sorted(rows, key=lambda row: row.order)
+        routed = aliases.keys() | wires.keys()
+        names, least = self._top(count, routed)
+        wanted = {name: {name} for name in {*names, *(also & self._above.keys())} - routed} | wires
+        return sorted(self._folded(wanted), key=lambda row: row.order), max(self.error, least)
 
-    def _base(self, base: bytes, names: Iterable[bytes]) -> Heavy:
-        total, count = Named(), 0
-        for name in names:
-            count += 1
-            if name in self.by_name:
-                total.take_in(self.by_name[name])
-        return Heavy(base, total.lower, total.above + count * self.error, total.estimate, total.recent)
+    def by_wire(self, count: int) -> list[Heavy]:
+        """The ``count`` heaviest names as on the wire."""
+        names, _ = self._top(count, frozenset())
+        return self._folded({name: {name} for name in names})
+
+    def _top(self, count: int, without: AbstractSet[bytes]) -> tuple[list[bytes], int]:
+        """The heaviest names, and the largest upper bound of those left over."""
+        left = {name: self._above[name] for name in without & self._above.keys()}
+        above = {name: each for name, each in self._above.items() if name not in left} if left else self._above
+        largest = nlargest(count + 1, above.values())
+        if len(largest) <= count:
+            return list(above), 0
+        last = largest[count - 1]
+        names = [name for name, each in above.items() if each > last]
+        names += nsmallest(count - len(names), [name for name, each in above.items() if each == last])
+        return names, largest[count] + self.error
+
+    def _folded(self, wanted: Mapping[bytes, AbstractSet[bytes]]) -> list[Heavy]:
+        """These names, each the sum of the names on the wire that it is given with."""
+        name_of = {wire: name for name, wires in wanted.items() for wire in wires}
+        sums = {name: _Sum() for name in wanted}
+        for heavy in self._lists:
+            for row in heavy.rows:
+                name = name_of.get(row.key)
+                if name is not None:
+                    sums[name].add(row)
+        return [
+            Heavy(name, each.lower, self._upper(wanted[name]), each.estimate, each.recent)
+            for name, each in sums.items()
+        ]
+
+    def _upper(self, wires: Iterable[bytes]) -> int:
+        return sum(self._above.get(wire, 0) + self.error for wire in wires)
 
 
 def added(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:

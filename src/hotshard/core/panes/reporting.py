@@ -45,12 +45,18 @@ _NOTHING: Final = Filling([], [])
 
 
 class _Ranked(NamedTuple):
-    """All keys, or tenants, of a window, the heaviest first."""
+    """The heaviest keys, or tenants, of a window: more than there is room for, and all that are hot."""
 
     rows: Sequence[Heavy]
-    #: The largest upper bound of what is not among them.
+    #: The merged error, and the largest upper bound of what is not among them.
     error: int
+    unlisted: int
     hot: AbstractSet[bytes]
+
+    @classmethod
+    def of(cls, folded: Folded, aliases: Mapping[bytes, bytes], hot: AbstractSet[bytes]) -> _Ranked:
+        rows, unlisted = folded.heaviest(ROOMS[0].rows, aliases, hot)
+        return cls(rows, folded.error, unlisted, hot)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +117,13 @@ def window_report(  # noqa: PLR0913  # all by name
     of the load; at least the 20 heaviest, and what is hot. Where that is more than there is room
     for, T is the largest upper bound of what is left out, so that what is said of T holds.
     """
-    keys = Folded(part.keys for part in closed.lists)
-    tenants = Folded(part.tenants for part in closed.lists)
+    keys = Folded([part.keys for part in closed.lists])
+    tenants = Folded([part.tenants for part in closed.lists])
     measured = _Measured(
         closed,
         spec,
-        _Ranked(keys.heaviest(aliases), keys.error, hot_keys),
-        _Ranked(tenants.heaviest({}), tenants.error, hot_tenants),
+        _Ranked.of(keys, aliases, hot_keys),
+        _Ranked.of(tenants, {}, hot_tenants),
         dict.fromkeys(range(partitions), 0) | dict(closed.loads),
         who_fills(closed, keys, spec, partitions, aliases),
     )
@@ -133,7 +139,8 @@ def _listed(ranked: _Ranked, load: int, room: Room) -> tuple[list[Heavy], int]:
     count = min(max(wanted, LEAST_ROWS), room.rows)
     left = rows[count:]
     listed = rows[:count] + [row for row in left if row.name in ranked.hot]
-    return sorted(listed, key=lambda row: (-row.estimate, row.name)), max(least, left[0].upper if left else 0)
+    largest_left = max([row.upper for row in left[:1]] + [ranked.unlisted])
+    return sorted(listed, key=lambda row: (-row.estimate, row.name)), max(least, largest_left)
 
 
 def _heavy(row: Heavy, load: int, hot: AbstractSet[bytes], tenant: bytes | None) -> HeavyReport:

@@ -6,7 +6,7 @@ from array import array
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
 _NEVER: Final = 1 << 63
 
@@ -18,33 +18,33 @@ class Bounds(NamedTuple):
     upper: int
 
 
-class NameSum:
-    """What the panes say of one name."""
+class Said(NamedTuple):
+    """A list as columns; one may be added to several sums."""
 
-    __slots__ = ("above", "by_partition", "lower", "name", "panes")
+    names: list[bytes]
+    lowers: array[int]
+    #: Upper bounds less the list's error.
+    aboves: array[int]
+    #: The largest upper bound of what the list leaves out.
+    error: int
+    partition: int
 
-    def __init__(self, name: bytes) -> None:
-        self.name = name
-        #: How many panes list it.
-        self.panes = 0
-        self.lower = 0
-        #: Its upper bounds, each less the error of its list.
-        self.above = 0
-        #: Lower bounds by partition of the pane; kept once somebody asked.
-        self.by_partition: dict[int, int] | None = None
+    @classmethod
+    def of(cls, rows: Iterable[tuple[bytes, int, int]], error: int, partition: int) -> Said:
+        """From rows of a name, its lower and its upper bound."""
+        names, lowers, uppers = tuple(zip(*rows, strict=True)) or ((), (), ())
+        return cls(list(names), array("q", lowers), array("q", [upper - error for upper in uppers]), error, partition)
 
 
-class Listed:
-    """The list of one pane, as it was added; 24 bytes a row."""
+class Listed(NamedTuple):
+    """A list as it was added; 24 bytes a row."""
 
-    __slots__ = ("aboves", "error", "lowers", "partition", "sums")
-
-    def __init__(self, rows: list[tuple[bytes, int, int]], error: int, partition: int) -> None:
-        self.partition = partition
-        self.error = error
-        self.lowers = array("q", [lower for _, lower, _ in rows])
-        self.aboves = array("q", [upper - error for _, _, upper in rows])
-        self.sums: list[NameSum] = []
+    #: Where the sums of each row's name stand.
+    places: array[int]
+    lowers: array[int]
+    aboves: array[int]
+    error: int
+    partition: int
 
 
 class SlidingSums:
@@ -53,21 +53,30 @@ class SlidingSums:
     Adding and removing a list costs as much as it has rows. Nothing else depends on how many panes or
     names there are, except that :meth:`candidates` looks at every name when it is asked for less than
     half of what it was asked for before.
+
+    Sums stand in columns and not in objects, of which a million would keep the garbage collector busy.
     """
 
     def __init__(self) -> None:
         #: Upper bound of the load of a name that no list has: the sum of the lists' errors.
         self.error = 0
-        self._sums: dict[bytes, NameSum] = {}
+        #: Where the sums of a name stand in the columns.
+        self._places: dict[bytes, int] = {}
+        self._names: list[bytes] = []
+        #: How many lists have the name, the sums of its lower bounds, and of its upper bounds less the lists' errors.
+        self._lists, self._lowers, self._aboves = array("q"), array("q"), array("q")
+        self._free: list[int] = []
+        #: Places with a lower bound of ``_mark`` or more, and some that had it.
+        self._warm: set[int] = set()
+        self._mark = _NEVER
+        #: Lower bounds by partition, for places that somebody asked for.
+        self._followed: dict[int, dict[int, int]] = {}
         self._aliases: Mapping[bytes, bytes] = {}
         #: Every name under which records of a routed key stand, by base key.
         self._wires: dict[bytes, tuple[bytes, ...]] = {}
-        #: Names with a lower bound of ``_mark`` or more, and some that had it.
-        self._warm: set[NameSum] = set()
-        self._mark = _NEVER
 
     def __len__(self) -> int:
-        return len(self._sums)
+        return len(self._places)
 
     @property
     def aliases(self) -> Mapping[bytes, bytes]:
@@ -82,37 +91,30 @@ class SlidingSums:
         self._aliases = aliases
         self._wires = {base: tuple(each) for base, each in wires.items()}
 
-    def add(self, rows: Iterable[tuple[bytes, int, int]], error: int, partition: int) -> Listed:
-        """Add a list: name, lower and upper bound, and the largest upper bound of what it leaves out."""
-        given = list(rows)
-        listed = Listed(given, error, partition)
-        sums, mark, warm, found = self._sums, self._mark, self._warm, listed.sums
-        for (name, _, _), lower, above in zip(given, listed.lowers, listed.aboves, strict=True):
-            each = sums.get(name)
-            if each is None:
-                each = sums[name] = NameSum(name)
-            found.append(each)
-            each.panes += 1
-            each.lower += lower
-            each.above += above
-            if each.lower >= mark:
-                warm.add(each)
-            if each.by_partition is not None:
-                each.by_partition[partition] = each.by_partition.get(partition, 0) + lower
-        self.error += error
+    def add(self, said: Said) -> Listed:
+        """Add a list."""
+        listed = Listed(self._places_of(said.names), *said[1:])
+        lists, lowers, aboves, mark, warm = self._lists, self._lowers, self._aboves, self._mark, self._warm
+        for place, lower, above in zip(listed.places, listed.lowers, listed.aboves, strict=True):
+            lists[place] += 1
+            aboves[place] += above
+            lowers[place] = total = lowers[place] + lower
+            if total >= mark:
+                warm.add(place)
+        self._follow(listed, 1)
+        self.error += said.error
         return listed
 
     def remove(self, listed: Listed) -> None:
         """Take away what :meth:`add` returned, once."""
-        partition = listed.partition
-        for each, lower, above in zip(listed.sums, listed.lowers, listed.aboves, strict=True):
-            each.panes -= 1
-            if not each.panes:
-                del self._sums[each.name]
-            each.lower -= lower
-            each.above -= above
-            if each.by_partition is not None:
-                each.by_partition[partition] -= lower
+        lists, lowers, aboves = self._lists, self._lowers, self._aboves
+        self._follow(listed, -1)
+        for place, lower, above in zip(listed.places, listed.lowers, listed.aboves, strict=True):
+            lists[place] = left = lists[place] - 1
+            lowers[place] -= lower
+            aboves[place] -= above
+            if not left:
+                self._let_go(place)
         self.error -= listed.error
 
     def names_of(self, name: bytes) -> tuple[bytes, ...]:
@@ -122,49 +124,77 @@ class SlidingSums:
     def bounds(self, name: bytes) -> Bounds:
         """Bounds of the load of a name, or of a routed base key under all its names, whether any list has it or not."""
         names = self.names_of(name)
-        found = [each for wire in names if (each := self._sums.get(wire)) is not None]
-        return Bounds(sum(each.lower for each in found), sum(each.above for each in found) + len(names) * self.error)
+        places = [place for each in names if (place := self._places.get(each)) is not None]
+        lowers, aboves = self._lowers, self._aboves
+        return Bounds(
+            sum([lowers[place] for place in places]),
+            sum([aboves[place] for place in places]) + len(names) * self.error,
+        )
 
     def candidates(self, least: int) -> list[tuple[bytes, int, int]]:
         """Every name with a lower bound of at least ``least`` (and 1), with its bounds, in no order."""
         least = max(1, least)
         self._warm_up(least)
-        singles = [each.name for each in self._warm if each.lower >= least and each.name not in self._aliases]
-        found = [(name, self.bounds(name)) for name in (*singles, *self._wires)]
+        warm = [self._names[place] for place in self._warm if self._lowers[place] >= least]
+        names = [*(name for name in warm if name not in self._aliases), *self._wires]
+        found = [(name, self.bounds(name)) for name in dict.fromkeys(names)]
         return [(name, bounds.lower, bounds.upper) for name, bounds in found if bounds.lower >= least]
 
     def lower(self, name: bytes) -> int:
         """The lower bound of just this name, routed or not."""
-        each = self._sums.get(name)
-        return 0 if each is None else each.lower
+        place = self._places.get(name)
+        return 0 if place is None else self._lowers[place]
 
     def by_partition(self, name: bytes, lists: Iterable[Listed]) -> Mapping[int, int]:
         """The lower bound of just this name by partition; ``lists`` are all that were added and not removed."""
-        each = self._sums.get(name)
-        if each is None:
+        place = self._places.get(name)
+        if place is None:
             return {}
-        if each.by_partition is None:
-            each.by_partition = _by_partition(each, lists)
-        return each.by_partition
+        if place not in self._followed:
+            self._followed[place] = {}
+            for listed in lists:
+                self._follow(listed, 1, only=place)
+        return self._followed[place]
+
+    def _places_of(self, names: list[bytes]) -> array[int]:
+        """Where the sums of these names stand, from now on if they are new."""
+        known, free = self._places, self._free
+        for name in {name for name in names if name not in known}:
+            if not free:
+                self._grow()
+            place = free.pop()
+            known[name] = place
+            self._names[place] = name
+        return array("q", [known[name] for name in names])
+
+    def _grow(self) -> None:
+        have, more = len(self._names), 1024
+        self._names += [b""] * more
+        for column in (self._lists, self._lowers, self._aboves):
+            column.frombytes(bytes(more * column.itemsize))
+        self._free.extend(range(have + more - 1, have - 1, -1))
+
+    def _let_go(self, place: int) -> None:
+        del self._places[self._names[place]]
+        self._names[place] = b""
+        self._followed.pop(place, None)
+        self._free.append(place)
+
+    def _follow(self, listed: Listed, sign: int, only: int | None = None) -> None:
+        """Add a list to what is known by partition, or take it away."""
+        if not self._followed:
+            return
+        followed = self._followed.keys() & listed.places if only is None else {only} & set(listed.places)
+        for place in followed:
+            loads = self._followed[place]
+            lower = listed.lowers[listed.places.index(place)]
+            loads[listed.partition] = loads.get(listed.partition, 0) + sign * lower
 
     def _warm_up(self, least: int) -> None:
-        """Bring the warm ones in line with what is asked for, and let go of those that are no more."""
-        known: Iterable[NameSum] = self._warm
+        """Bring the warm ones in line with what is asked for, and let go of those that no longer are."""
+        known: Iterable[int] = self._warm
         if least < self._mark:
-            known = self._sums.values()
+            known = self._places.values()
         if not self._mark <= least <= 4 * self._mark:
             self._mark = max(1, least // 2)
-        self._warm = {each for each in known if each.panes and each.lower >= self._mark}
-
-
-def _by_partition(each: NameSum, lists: Iterable[Listed]) -> dict[int, int]:
-    loads: dict[int, int] = {}
-    for partition, lower in _said_of(each, lists):
-        loads[partition] = loads.get(partition, 0) + lower
-    return loads
-
-
-def _said_of(each: NameSum, lists: Iterable[Listed]) -> Iterator[tuple[int, int]]:
-    for listed in lists:
-        if each in listed.sums:
-            yield listed.partition, listed.lowers[listed.sums.index(each)]
+        self._warm = {place for place in known if self._lowers[place] >= self._mark}

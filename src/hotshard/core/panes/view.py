@@ -6,7 +6,7 @@ from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Final
 
 from hotshard.core.panes.listsum import key_rows
-from hotshard.core.panes.sliding import SlidingSums
+from hotshard.core.panes.sliding import Said, SlidingSums
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -99,8 +99,10 @@ class View:
         keys, tenants = pane.keys, pane.tenants
         new = _Held(
             pane,
-            self.keys.add(key_rows(pane), keys.error, pane.partition),
-            self.tenants.add(((row.key, row.lower, row.upper) for row in tenants.rows), tenants.error, pane.partition),
+            self.keys.add(Said.of(key_rows(pane), keys.error, pane.partition)),
+            self.tenants.add(
+                Said.of(((row.key, row.lower, row.upper) for row in tenants.rows), tenants.error, pane.partition)
+            ),
         )
         for each in clashing:
             self._take_out(each)
