@@ -1,0 +1,217 @@
+"""The job's hands on twins: a mirror and a panes consumer without Kafka, doors that note what is asked of them."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from faust.types import TP
+
+from hotshard.core.slab import Slab
+from hotshard.core.wire import pane as wire
+from hotshard.doors.clock import ManualClock
+from hotshard.doors.kafka.contract import TopicWanted
+from hotshard.doors.kafka.memory import MemoryKafka
+from hotshard.errors import HotshardError, UnavailableError
+from hotshard.job.observe import Observer, Observing
+from hotshard.job.routed import Routed
+from hotshard.job.says import Says
+from hotshard.job.sources import Source
+from tests.support.deciding import SOURCE, spec
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from hotshard.doors.kafka.contract import Out
+    from hotshard.doors.kafka.memory import MemoryPublisher
+
+PANES: Final = "hs-panes"
+STATE: Final = "hs-state"
+WINDOWS: Final = "hs-windows"
+EVENTS: Final = "hs-events"
+
+
+def memory_kafka(clock: ManualClock, partitions: int = 2) -> MemoryKafka:
+    """An in-memory Kafka with hotshard's own topics."""
+    kafka = MemoryKafka(clock=clock)
+    for name in (PANES, STATE, WINDOWS, EVENTS):
+        kafka.cluster.create(TopicWanted(name=name, partitions=partitions))
+    return kafka
+
+
+class Gate:
+    """Where a call stops until the test lets it go on; open unless it was closed."""
+
+    def __init__(self) -> None:
+        self._open = asyncio.Event()
+        self._open.set()
+        self._reached = asyncio.Event()
+
+    def close(self) -> None:
+        self._open.clear()
+        self._reached.clear()
+
+    def open(self) -> None:
+        self._open.set()
+
+    async def reached(self) -> None:
+        """Wait until somebody waits here."""
+        await asyncio.wait_for(self._reached.wait(), 5)
+
+    async def __call__(self) -> None:
+        self._reached.set()
+        await self._open.wait()
+
+
+@dataclass
+class Mirror:
+    """A source and the observe group: what is committed, and what is asked, in ``steps``."""
+
+    steps: list[tuple[str, Any]] = field(default_factory=list)
+    committed_at: dict[TP, int] = field(default_factory=dict)
+    earliest_at: dict[TP, int] = field(default_factory=dict)
+    generation: int = 1
+    #: So many of the next commits are refused; so many take place, but the answer is lost.
+    refuse: int = 0
+    lose_answers: int = 0
+    #: So many of the next questions or seeks fail.
+    fail: int = 0
+    seeks: dict[TP, int] = field(default_factory=dict)
+    at_commit: Gate = field(default_factory=Gate)
+    at_question: Gate = field(default_factory=Gate)
+    at_seek: Gate = field(default_factory=Gate)
+
+    async def commit_once(self, offsets: Mapping[TP, int], generation: int) -> bool:
+        await self.at_commit()
+        self.steps.append(("commit", dict(offsets)))
+        if generation != self.generation:
+            return False
+        if self.refuse:
+            self.refuse -= 1
+            return False
+        self.committed_at.update(offsets)
+        if self.lose_answers:
+            self.lose_answers -= 1
+            return False
+        return True
+
+    async def committed(self, places: Collection[TP]) -> Mapping[TP, int]:
+        await self.at_question()
+        self._check()
+        return {place: self.committed_at[place] for place in places if place in self.committed_at}
+
+    async def earliest(self, places: Collection[TP]) -> Mapping[TP, int]:
+        self._check()
+        return {place: self.earliest_at.get(place, 0) for place in places}
+
+    async def marks(self) -> Mapping[TP, tuple[int, int, int]]:
+        return {}
+
+    async def seek_back(self, offsets: Mapping[TP, int]) -> None:
+        await self.at_seek()
+        self._check()
+        self.steps.append(("seek", dict(offsets)))
+        for place, offset in offsets.items():
+            self.seeks[place] = self.seeks.get(place, 0) + 1
+            del offset
+
+    def _check(self) -> None:
+        if self.fail:
+            self.fail -= 1
+            raise UnavailableError("the mirror in memory was made to fail")
+
+
+class NotingPublisher:
+    """Publishes to the in-memory Kafka, and notes it among the mirror's steps."""
+
+    def __init__(self, inner: MemoryPublisher, steps: list[tuple[str, Any]]) -> None:
+        self._inner = inner
+        self._steps = steps
+        self.gate = Gate()
+        self.error: HotshardError | None = None
+
+    async def start(self) -> None: ...
+
+    async def publish(self, outs: Sequence[Out]) -> None:
+        await self.gate()
+        if self.error is not None:
+            raise self.error
+        await self._inner.publish(outs)
+        self._steps.append(("publish", [wire.decode(out.value or b"") for out in outs]))
+
+    async def stop(self) -> None: ...
+
+
+class Watching:
+    """An observer of one source of some partitions, on twins, with a clock turned by hand."""
+
+    def __init__(self, *partitions: int, sources: Mapping[str, int] | None = None) -> None:
+        self.clock = ManualClock()
+        self.kafka = memory_kafka(self.clock)
+        self.mirror = Mirror()
+        self.publisher = NotingPublisher(self.kafka.publisher(), self.mirror.steps)
+        self.places = [TP(SOURCE, each) for each in partitions or (0,)]
+        counts = sources or {SOURCE: 6}
+        what = Observing(
+            sources={name: Source(spec(sources=(name,)), count) for name, count in counts.items()},
+            worker="w1",
+            panes_topic=PANES,
+            window_ms=10_000,
+        )
+        self.observer = Observer(
+            what, publisher=self.publisher, routed=Routed(), clock=self.clock, says=Says(self.clock)
+        )
+        self.observer.consumer = self.mirror
+        self.current = True
+
+    async def assigned(self, *, generation: int = 1, places: Sequence[TP] | None = None) -> Mapping[TP, int]:
+        self.mirror.generation = generation
+        return await self.observer.assigned(self.places if places is None else places, generation)
+
+    def slab(self, start: int, count: int = 10, *, place: TP | None = None, generation: int = 0, end: int = 0) -> Slab:
+        """Records ``[start, start + count)`` of one key, as fetched now."""
+        at = place or self.places[0]
+        return Slab(
+            topic=at.topic,
+            partition=at.partition,
+            start=start,
+            end=start + count,
+            generation=generation or self.mirror.generation,
+            high_watermark=end or start + count,
+            keys=[b"acme\x1fe1"] * count,
+            sizes=[20] * count,
+            timestamps=[self.clock.now_ms()] * count,
+        )
+
+    async def take(self, start: int, count: int = 10, **more: Any) -> None:  # noqa: ANN401 - see slab
+        await self.observer.take_safely(self.slab(start, count, **more), lambda: self.current)
+
+    async def cut(self, seconds: float = 1.1) -> None:
+        """Let time pass and do one round."""
+        self.clock.advance(seconds)
+        await self.observer.cut_once()
+
+    @property
+    def steps(self) -> list[str]:
+        return [step for step, _ in self.mirror.steps]
+
+    def published(self) -> list[wire.Pane]:
+        return [
+            message
+            for step, messages in self.mirror.steps
+            if step == "publish"
+            for message in messages
+            if isinstance(message, wire.Pane)
+        ]
+
+    def ranges(self, place: TP | None = None) -> list[tuple[int, int]]:
+        """The offsets of each pane that was published, in order."""
+        partition = (place or self.places[0]).partition
+        return [(pane.start, pane.end) for pane in self.published() if pane.partition == partition]
+
+
+async def turns(count: int = 5) -> None:
+    """Let the loop turn, so that whatever can go on has gone on."""
+    for _ in range(count):
+        await asyncio.sleep(0)
