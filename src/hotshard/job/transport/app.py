@@ -47,8 +47,9 @@ def quiet_app(
             "consumer_group_instance_id": instance_id,
             "broker_session_timeout": session_timeout_s,
             "broker_heartbeat_interval": session_timeout_s / 3,
-            "broker_request_timeout": max(session_timeout_s, 10.0),
-            "broker_rebalance_timeout": 30.0,
+            # a join is answered when the last member has joined, or has been given up
+            "broker_rebalance_timeout": session_timeout_s + 5,
+            "broker_request_timeout": session_timeout_s + 10,
             **settings,
         },
     )

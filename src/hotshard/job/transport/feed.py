@@ -33,6 +33,8 @@ _T = TypeVar("_T")
 _SLABS_AT_ONCE = 16
 _LOOK_S = 0.02
 _AFTER_ERROR_S = 1.0
+#: One topic may be refused while others flow: that is not well.
+_WELL_AFTER_S = 10.0
 #: After an unreadable batch somewhere: so many fetches that ask each partition by itself, for one record at a time.
 _CAREFUL_FETCHES = 100
 _CAREFUL_RECORDS = 1_000
@@ -63,6 +65,7 @@ class Feed:
         self._alone = asyncio.Lock()
         self._hooked = False
         self._careful = 0
+        self._erred_at_s = 0.0
         self._ends: dict[TP, int] = {}
         self._damaged: dict[TP, DamageError] = {}
         self._tell = Teller(log)
@@ -129,7 +132,7 @@ class Feed:
             found = await self._guarded(self._fetch(frozenset(TopicPartition(*tp) for tp in active), timeout_s)) or {}
             for tp, damage in [*self._damaged.items()]:
                 await self._guarded(self._mend(tp, damage, found))
-        if found:
+        if found and asyncio.get_running_loop().time() - self._erred_at_s > _WELL_AFTER_S:
             self._options.says.well("the source")
         return {tp: items for tp, items in found.items() if items}
 
@@ -137,9 +140,13 @@ class Feed:
         try:
             return await step
         except (OSError, KafkaError) as error:
-            self._options.says.waiting("the source", f"{type(error).__name__}: {error}")
+            self._say(error)
             await asyncio.sleep(_AFTER_ERROR_S)
             return None
+
+    def _say(self, error: Exception) -> None:
+        self._erred_at_s = asyncio.get_running_loop().time()
+        self._options.says.waiting("the source", f"{type(error).__name__}: {error}")
 
     async def _fetch(self, active: frozenset[TopicPartition], timeout_s: float) -> dict[TP, Fetched]:
         before = self._positions()
@@ -187,7 +194,7 @@ class Feed:
                 if _unreadable(error):
                     self._note(tp, DamageError(self._positions()[TP(*tp)], error))
                 else:
-                    self._options.says.waiting("the source", f"{type(error).__name__}: {error}")
+                    self._say(error)
         if not any(drained.values()):
             await asyncio.sleep(_LOOK_S)
         return self._sorted({**self._moved(before), **{tp: got for tp, got in drained.items() if got}}, before)
