@@ -31,7 +31,7 @@ POLICY = {"hold_s": 3, "off_s": 2, "resize_s": 2}
 #: A place in the group of its own, given back at once to whoever comes with the same name.
 STATIC: Final = {"HOTSHARD_WORKER_INSTANCE_ID": "one"}
 #: A dead worker is missed after this.
-SHORT: Final = {"FAULTY_SESSION_S": "2"}
+SHORT: Final = {"HOTSHARD_WORKER_SESSION_TIMEOUT_S": "2"}
 
 
 @pytest.fixture

@@ -3,8 +3,7 @@
 Run as a script in the place of ``-m hotshard``; the environment says what is to go wrong:
 
 - ``FAULTY_POINT`` and ``FAULTY_COUNT``: end at this point when it is reached for this time, with code 77;
-- ``FAULTY_ORDER=commit_first``: the pane protocol turned round;
-- ``FAULTY_SESSION_S``: length of a group session, so that a dead worker is missed sooner.
+- ``FAULTY_ORDER=commit_first``: the pane protocol turned round.
 
 Add a point here, and name it in a test.
 """
@@ -12,14 +11,12 @@ Add a point here, and name it in a test.
 
 from __future__ import annotations
 
-import functools
 import os
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from hotshard.cli.main import main
 from hotshard.doors.kafka.real_send import Sending
-from hotshard.job import apps, transport
 from hotshard.job.observe import Observer
 from hotshard.job.registry import RegistryKeeper
 from hotshard.job.seat import Seat
@@ -143,19 +140,12 @@ def _around_redis(point: _Point) -> None:
     RegistryKeeper._write = writing  # type: ignore[method-assign]
 
 
-def _with_session(session_s: float) -> None:
-    with_session = functools.partial(transport.quiet_app, session_timeout_s=session_s)
-    setattr(apps, "quiet_app", with_session)  # noqa: B010 - for mypy it is not there to be set
-
-
 def build_in(environ: Mapping[str, str]) -> None:
     """Patch the job in this process."""
     point = _Point(environ)
     _around_commit(point, commit_first=environ.get("FAULTY_ORDER") == "commit_first")
     _around_saying(point)
     _around_redis(point)
-    if session_s := float(environ.get("FAULTY_SESSION_S", "0")):
-        _with_session(session_s)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import asyncio
 import random
 import time
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 from aiokafka import AIOKafkaProducer
@@ -53,6 +54,8 @@ class Traffic:
         self.sent = self.acked = self.failed = 0
         #: Acknowledged records of the hot key by partition, since ``places`` was last emptied.
         self.places: Counter[int] = Counter()
+        #: Where each partition ends at least, by the acknowledgements.
+        self.ends: dict[int, int] = {}
         self._ending = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -90,15 +93,13 @@ class Traffic:
     async def _send(self, key: str) -> None:
         future = await self._producer.send(self._topic, key=key.encode(), value=b"x" * 20)
         self.sent += 1
-        future.add_done_callback(self._hot_acked if key == HOT else self._acked)
+        future.add_done_callback(partial(self._acked, hot=key == HOT))
 
-    def _acked(self, future: asyncio.Future[Any]) -> None:
+    def _acked(self, future: asyncio.Future[Any], *, hot: bool = False) -> None:
         if future.cancelled() or future.exception() is not None:
             self.failed += 1
-        else:
-            self.acked += 1
-
-    def _hot_acked(self, future: asyncio.Future[Any]) -> None:
-        self._acked(future)
-        if not future.cancelled() and future.exception() is None:
-            self.places[future.result().partition] += 1
+            return
+        self.acked += 1
+        written = future.result()
+        self.ends[written.partition] = max(self.ends.get(written.partition, 0), written.offset + 1)
+        self.places[written.partition] += hot

@@ -38,8 +38,8 @@ class Install:
     more: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
-    def observe_group(self) -> str:
-        return f"{self.name}-observe"
+    def transactions(self) -> bool:
+        return bool(self.worker.get("transactions", True))
 
     @property
     def panes(self) -> str:

@@ -93,7 +93,15 @@ class AioSpeaker:
     async def take(self) -> None:
         await self._drop(UnavailableError(f"transactional id {self._id} could not be taken"))
         sending = Sending(self._link, self._id)
-        await sending.start(f"taking transactional id {self._id}")
+        try:
+            await sending.start(f"taking transactional id {self._id}")
+        except HotshardError as error:
+            if not isinstance(error.__cause__, _NO_IDEMPOTENCE):
+                raise
+            advice = "if this broker has no transactions, set worker.transactions to false"
+            raise UnavailableError(
+                f"Kafka at {self._link.connection.address} gives no producer ids; {advice}"
+            ) from error
         self._sending = sending
 
     async def say(self, outs: Sequence[Out]) -> tuple[int | None, ...]:
