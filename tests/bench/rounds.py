@@ -5,7 +5,9 @@ coordinator is asked every 20 ms. It ends
 
 - for the worker, when all of this is seen from outside: its group has committed the end of every
   partition; the panes on the panes topic tile every partition from its first to its last record; the
-  state topic, read committed, says that the newest of them was decided on; and Redis holds that state;
+  state topic, read committed, says that the newest of them was decided on; and Redis holds that state.
+  A decider writes its state when it has something to say, so this may be seen up to a second after it
+  has decided; nothing is taken off for that;
 - for ``getmany``, when the last record has been returned (by its own clock, the machine's monotonic one);
 - for the plain agent, after so many seconds by its own clock, counted from the moment it heard of its
   assignment. It has then counted a part of the records only.
