@@ -55,6 +55,10 @@ class Gate:
     def open(self) -> None:
         self._open.set()
 
+    @property
+    def is_closed(self) -> bool:
+        return not self._open.is_set()
+
     async def reached(self) -> None:
         """Wait until somebody waits here."""
         await asyncio.wait_for(self._reached.wait(), 5)
