@@ -66,7 +66,7 @@ class Mirror:
         await eventually(
             lambda: all(self.ends().get(tp, -1) >= end for tp, end in wanted.items()),
             within_s=within_s,
-            what=f"slabs up to {wanted}, not {self.ends()}",
+            what=f"slabs up to {wanted}",
         )
 
     async def until_assigned(self, within_s: float = 20.0) -> None:

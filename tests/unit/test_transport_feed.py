@@ -90,6 +90,8 @@ def _feed(monkeypatch: pytest.MonkeyPatch, fetcher: _Fetcher, *, topics: tuple[s
     options = Options(topics=frozenset(topics), slabs=False, on_stock=lambda _: None)
     made = Feed(consumer, _Group(fetcher), options, {})  # type: ignore[arg-type]  # stands in for a Group
     monkeypatch.setattr(made, "_repair", _Repair(fetcher))
+    for tp in fetcher.states:
+        made.seek(tp, 0)
     return made
 
 
@@ -127,6 +129,29 @@ async def test_damage_in_one_partition_loses_nothing_of_the_others(
         assert [key for slab in slabs for key in slab.keys] == keys
 
 
+@pytest.mark.parametrize("topics", [("t",), ()])
+async def test_damage_met_by_the_fetch_in_which_reading_began_loses_nothing(
+    monkeypatch: pytest.MonkeyPatch, topics: tuple[str, ...]
+) -> None:
+    fetcher = _Fetcher({_B: 4})
+    feed, fetch = _feed(monkeypatch, fetcher, topics=topics), fetcher.fetched_records
+    for state in fetcher.states.values():
+        state.has_valid_position = False
+    monkeypatch.setattr(feed, "_ends", {})
+
+    async def place_meanwhile(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401
+        fetcher.fetched_records = fetch  # type: ignore[method-assign]
+        for tp, state in fetcher.states.items():
+            state.has_valid_position = True
+            feed.seek(tp, 0)
+        return await fetch(*arguments, **named)
+
+    fetcher.fetched_records = place_meanwhile  # type: ignore[method-assign]
+    found = await _all(feed)
+    keys = {tp: [key for item in items for key in getattr(item, "keys", [None])] for tp, items in found.items()}
+    assert [len(keys[tp]) for tp in (_A, _B)] == [10, 9]
+
+
 async def test_damage_in_a_topic_read_as_records_loses_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     found = await _all(_feed(monkeypatch, _Fetcher({_B: 4}), topics=()))
     assert [record.offset for record in found[_A]] == list(range(10))
@@ -148,8 +173,9 @@ async def test_an_error_of_the_cluster_is_said_and_the_next_fetch_goes_on(
 async def test_a_record_larger_than_a_fetch_is_counted_as_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
     fetcher = _Fetcher()
     fetcher.errors = [RecordTooLargeError("%s=%s larger than %s", TopicPartition(*_A), 0, 1024)]
+    feed = _feed(monkeypatch, fetcher)
     fetcher.states[_A].position = 1  # aiokafka has moved on by itself
-    found = await _all(_feed(monkeypatch, fetcher))
+    found = await _all(feed)
     _assert_tiled(found[_A])
     assert found[_A][0].skipped == 1
 

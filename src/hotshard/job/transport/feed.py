@@ -66,6 +66,7 @@ class Feed:
         self._hooked = False
         self._careful = 0
         self._erred_at_s = 0.0
+        #: Up to where each partition was handed out.
         self._ends: dict[TP, int] = {}
         self._damaged: dict[TP, DamageError] = {}
         self._tell = Teller(log)
@@ -165,7 +166,7 @@ class Feed:
                 raise
             # some partition's batch cannot be read, and what was taken of the others before it is lost with it
             self._careful = _CAREFUL_FETCHES
-            self._take_back(before)
+            self._take_back()
             return {}
 
     async def _stock(self, active: frozenset[TopicPartition], timeout_s: float) -> dict[TP, Fetched]:
@@ -203,10 +204,11 @@ class Feed:
         """Partitions whose position went on since; for those without records in between."""
         return {TopicPartition(*tp): [] for tp, now in self._positions().items() if before.get(tp, now) < now}
 
-    def _take_back(self, before: Mapping[TP, int]) -> None:
+    def _take_back(self) -> None:
+        """Set every position to the end of what was handed out."""
         for tp, now in self._positions().items():
-            if before.get(tp, now) != now:
-                self._move(tp, before[tp])
+            if self._ends.get(tp, now) != now:
+                self._move(tp, self._ends[tp])
 
     # -- what was fetched ------------------------------------------------------------------------
 
@@ -218,6 +220,8 @@ class Feed:
             tp = TP(*topic_partition)
             if tp.topic in self._options.topics:
                 items = self._as_slabs(tp, items, starts, now)  # noqa: PLW2901
+            elif items and tp in now:
+                self._ends[tp] = now[tp]
             found[tp] = Fetched(items, self.seeks.get(tp, 0))
         return found
 
