@@ -168,6 +168,13 @@ def test_a_base_key_whose_shards_may_be_above_the_threshold_is_listed_though_no_
     assert loads_of(report.keys) == {b"a": (50, 50, 50), b"t\x1fk": (0, 0, 60)}
 
 
+def test_a_base_key_that_is_given_by_its_shards_alone_has_what_stands_under_itself_as_well() -> None:
+    rows: Rows = {b"t\x1fk": 5, b"t\x1fk\x1f0": 50}
+    aliases = {b"t\x1fk\x1f0": b"t\x1fk"}
+    report = report_of(closed(part(0, heavy(rows))), aliases=aliases, hot_keys={b"t\x1fk\x1f0"})
+    assert loads_of(report.keys) == {b"t\x1fk": (55, 55, 55)}
+
+
 def test_a_routed_key_without_any_load_is_not_listed() -> None:
     report = report_of(closed(part(0, heavy({b"a": 50} | dict.fromkeys(ROUTE, 0)))), aliases=ROUTE)
     assert list(loads_of(report.keys)) == [b"a"]
@@ -213,6 +220,11 @@ def test_an_opaque_key_has_no_tenant() -> None:
     assert partition_of(report, 0).top_tenants == ()
 
 
+def test_no_share_is_above_the_whole() -> None:
+    report = report_of(closed(part(0, heavy({b"a": 9})), loads={0: 8}))
+    assert report.keys[0].share == partition_of(report, 0).top_keys[0].share == 1.0
+
+
 # -- names -------------------------------------------------------------------------------------------
 
 
@@ -246,8 +258,8 @@ def test_tenants_are_shown_as_text_as_far_as_they_are() -> None:
 
 @pytest.mark.parametrize("key", [b"%04d-%03d", b"\x01" * 240 + b"%04d-%03d", b"\xff" * 240 + b"%04d-%03d"])
 def test_a_report_of_very_many_partitions_is_a_message_that_kafka_takes(key: bytes) -> None:
-    lists = [part(n, heavy({key % (n, rank): 90 - rank for rank in range(30)}, 1)) for n in range(1_000)]
-    report = report_of(closed(*lists), partitions=1_000)
+    lists = [part(n, heavy({key % (n, rank): 90_000 - 30 * n - rank for rank in range(30)}, 1)) for n in range(1_000)]
+    report = report_of(closed(*lists, loads=dict.fromkeys(range(1_000), 100)), partitions=1_000)
     assert len(encode(report)) <= MAX_REPORT_BYTES
     assert len(report.partitions) == 1_000
     assert len(report.keys) >= LEAST_ROWS

@@ -186,6 +186,17 @@ def test_where_the_source_has_the_partitions_nothing_is_computed() -> None:
     assert partition_of_names(topic(), 32) is None
 
 
+def test_names_that_come_and_go_leave_nothing_behind() -> None:
+    view = view_of()
+    for number in range(600):
+        name = b"%d" % number
+        view.put(pane(keys=HeavyList((Row(name, 5, 5), Row(name + b"x", 5, 5)))))
+        assert view.by_partition(name) == {3: 5}
+        assert view.keys.candidates(5)
+    assert len(view.keys._followed) == 1  # noqa: SLF001  # memory has no other outside
+    assert len(view.keys._names) == 1024  # noqa: SLF001  # it grows in such steps
+
+
 # -- what is asked of it -----------------------------------------------------------------------------
 
 
@@ -198,6 +209,9 @@ def test_candidates_are_right_whatever_was_asked_before() -> None:
     assert {name for name, *_ in view.keys.candidates(60)} == {b"7", b"new", *(b"%d" % n for n in range(60, 100))}
     view.put(pane(0, 50))
     assert {name for name, *_ in view.keys.candidates(60)} == {b"7", b"new"}
+    assert len(view.keys.candidates(1)) == 2
+    view.put(pane(200, keys=heavy(one=(1, 1))))
+    assert {name for name, *_ in view.keys.candidates(1)} == {b"7", b"new", b"one"}
 
 
 @pytest.mark.parametrize(
@@ -221,6 +235,13 @@ def test_a_view_that_has_seen_nothing_has_watched_since_its_first_look() -> None
     view.put(pane(at_ms=4_400, partition=1))
     view.expire(NOW_MS + 4_500)
     assert view.span_s(NOW_MS + 4_500) == 4.4
+
+
+def test_a_clock_that_was_set_back_begins_to_watch_anew() -> None:
+    view, back_ms = view_of(pane()), NOW_MS - 3_600_000
+    view.expire(back_ms)
+    assert view.span_s(back_ms) == 0.0
+    assert view.span_s(back_ms + 2_500) == 1.0
 
 
 def test_a_clock_that_is_ahead_does_not_lengthen_the_span() -> None:

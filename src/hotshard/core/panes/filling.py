@@ -47,7 +47,7 @@ def who_fills(
         return _by_list(closed, aliases)
     loads: defaultdict[int, dict[bytes, int]] = defaultdict(dict)
     for row in keys.by_wire(max(1000, _PLACED * partitions)):
-        partition = place(row.name) if row.estimate else None
+        partition = place(row.name)
         if partition is not None:
             loads[partition][row.name] = row.estimate
     return {
