@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("hotshard.worker")
 
+_PARTITION_FETCH_BYTES = 1 << 20
+
 
 def observe_group(settings: Settings) -> str:
     """The consumer group on the mirror."""
@@ -38,6 +40,8 @@ def observe_app(settings: Settings, sources: tuple[str, ...], observer: Observer
     app = quiet_app(
         observe_group(settings),
         settings.mirror,
+        # A fetch that waits for more than it may take of one partition would wait every time.
+        consumer_max_fetch_size=max(_PARTITION_FETCH_BYTES, worker.fetch_min_bytes),
         instance_id=worker.instance_id,
         session_timeout_s=worker.session_timeout_s,
     )
@@ -102,7 +106,10 @@ def decide_app(settings: Settings, deciding: Deciding, says: Says) -> faust.App:
         return await deciding.assigned(tps)
 
     async def revoked(*_: Any, **__: Any) -> None:  # noqa: ANN401 - Faust's signature
-        await deciding.revoked()
+        try:
+            await deciding.revoked()
+        except Exception:  # what is raised here would end the app
+            log.exception("seats could not be left; Kafka fences them when they are taken again")
 
     app.agent(app.topic(panes, schema=AsIs(), acks=False), name="decide")(decide)
     app.on_partitions_revoked.connect(revoked, weak=False)

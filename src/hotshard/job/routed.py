@@ -7,11 +7,11 @@ import logging
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from hotshard.core.deciding.book import wire_keys
 from hotshard.core.wire import state
-from hotshard.core.wire.route import HotKind, Route
+from hotshard.core.wire.route import HotKind, Route, RouteState
 from hotshard.errors import HotshardError, WireError
 
 if TYPE_CHECKING:
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from hotshard.job.says import Says
 
 log = logging.getLogger("hotshard.routed")
+
+#: A retired route is still counted exactly for so long, for producers that have not heard of it; later, what
+#: stands under its suffixes is added up by the decider. Every pane carries what is counted exactly.
+RETIRED_MS: Final = 600_000
 
 Aliases = Mapping[bytes, bytes]
 _NONE: Aliases = MappingProxyType({})
@@ -30,6 +34,7 @@ class Routed:
     def __init__(self) -> None:
         self._routes: dict[str, dict[bytes, Route]] = defaultdict(dict)
         self._hot: dict[str, tuple[bytes, ...]] = {}
+        self._told_ms: dict[str, int] = {}
         self._aliases: dict[str, Aliases] = {}
 
     def aliases(self, topic: str) -> Aliases:
@@ -57,13 +62,16 @@ class Routed:
             self._routes[topic].pop(base, None)
         else:
             hot = value.hot if value is not None else ()
+            self._told_ms[topic] = 0 if value is None else value.at_ms
             self._hot[topic] = tuple(entry.name for entry in hot if entry.kind is HotKind.KEY)
         return topic
 
     def _make(self, topic: str) -> Aliases:
         aliases = {key: key for key in self._hot.get(topic, ())}
+        horizon_ms = self._told_ms.get(topic, 0) - RETIRED_MS
         for base, route in self._routes[topic].items():
-            aliases.update(dict.fromkeys(wire_keys(route), base))
+            if route.state is not RouteState.RETIRED or route.changed_ms >= horizon_ms:
+                aliases.update(dict.fromkeys(wire_keys(route), base))
         return MappingProxyType(aliases)
 
 

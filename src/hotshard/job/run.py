@@ -16,6 +16,8 @@ from hotshard.job.worker import Worker
 if TYPE_CHECKING:
     from hotshard.settings.model import Settings
 
+log = logging.getLogger("hotshard.worker")
+
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -41,19 +43,31 @@ async def _run(settings: Settings) -> int:
     watchdog = Watchdog()
     watchdog.watch(loop)
     try:
-        begun = asyncio.create_task(worker.start())
-        asked = asyncio.create_task(stopping.wait())
-        await asyncio.wait({begun, asked}, return_when=asyncio.FIRST_COMPLETED)
-        if begun.done():
-            await begun
-        else:
-            begun.cancel()
-            await asyncio.gather(begun, return_exceptions=True)
-        await asked
-        return 0
+        return await _until(worker, stopping)
     finally:
         await worker.stop()
         watchdog.end()
+
+
+async def _until(worker: Worker, stopping: asyncio.Event) -> int:
+    """Run until asked to stop (0), or until a Faust app has ended by itself (1: whoever supervises starts anew)."""
+    asked = asyncio.create_task(stopping.wait())
+    begun = asyncio.create_task(worker.start())
+    failed = asyncio.create_task(worker.failed())
+    try:
+        await asyncio.wait({begun, asked}, return_when=asyncio.FIRST_COMPLETED)
+        if begun.done():
+            await begun
+        await asyncio.wait({asked, failed}, return_when=asyncio.FIRST_COMPLETED)
+        if asked.done():
+            return 0
+        reason = failed.result()
+        log.error("the worker ends by a fault of its own (%s: %s); start it again", type(reason).__name__, reason)
+        return 1
+    finally:
+        for task in (asked, begun, failed):
+            task.cancel()
+        await asyncio.gather(asked, begun, failed, return_exceptions=True)
 
 
 def _log_to_stderr(level: str) -> None:

@@ -86,6 +86,14 @@ class Worker:
         self._spawn("progress", self.observer.tell_progress_forever)
         log.info("worker %s watches %s", self._name, ", ".join(sorted(watched.sources)))
 
+    async def failed(self) -> BaseException:
+        """Wait until a Faust app has ended by a fault of its own; nothing of it goes on then."""
+        while True:
+            for app in self._apps:
+                if app.crashed:
+                    return app.crash_reason or RuntimeError("a Faust app has ended")
+            await asyncio.sleep(_AGAIN_S)
+
     async def stop(self) -> None:
         """Cut what is open, leave the groups, close every connection."""
         for task in self._tasks:

@@ -32,6 +32,9 @@ _TURNED = {
     (HotKind.TENANT, False): EventType.HOTTENANT_COOLED,
 }
 
+#: The short view must show a key so much hotter than the long one for plans to be made on it.
+_CLEARLY = 1.25
+
 
 class Found(NamedTuple):
     """What turned, as it is told."""
@@ -48,6 +51,7 @@ class TopicHeat:
         policy = spec.policy
         self._spec = spec
         self._partitions = partitions
+        self._now_ms = now_ms
         place = partition_of_names(spec, partitions)
         self._fast = View(round(policy.fast_view_s * 1000), place)
         self._slow = View(round(policy.slow_view_s * 1000), place)
@@ -55,6 +59,8 @@ class TopicHeat:
         begun_ms, until_ms = (now_ms, now_ms) if head is None else (head.registry_epoch, head.at_ms)
         self._fast.expire(max(begun_ms, until_ms - round(policy.fast_view_s * 1000)))
         self._slow.expire(max(begun_ms, until_ms - round(policy.slow_view_s * 1000)))
+        #: See :meth:`View.evening`, worked out at most once a moment.
+        self._factors: dict[View, Mapping[int, float]] = {}
         self._totals = ViewTotals(Totals(0, 0.0, 0.0), Totals(0, 0.0, 0.0))
         self._keys = HeatMachine(policy, partitions, memory=None if head is None else head.keys)
         self._tenants = HeatMachine(
@@ -70,6 +76,8 @@ class TopicHeat:
 
     def settle(self, now_ms: int, aliases: Mapping[bytes, bytes], completeness: float) -> None:
         """Bring the views to this moment."""
+        self._now_ms = now_ms
+        self._factors.clear()
         for view in (self._fast, self._slow):
             view.aliases = aliases
             view.expire(now_ms)
@@ -79,21 +87,34 @@ class TopicHeat:
 
     @property
     def loads(self) -> list[float]:
-        """Measured load of every production partition in the view that plans are made on."""
+        """Load of every production partition, as if the view that plans are made on held its whole span of each."""
         loads = [0.0] * self._partitions
-        for partition, load in self._measuring.loads.items():
-            if 0 <= partition < self._partitions:
-                loads[partition] = load
+        for partition, load in self._evened(self._measuring.loads).items():
+            loads[partition] = load
         return loads
+
+    def _evened(self, loads: Mapping[int, int]) -> dict[int, float]:
+        view = self._measuring
+        if view not in self._factors:
+            self._factors[view] = view.evening(self._now_ms)
+        factors = self._factors[view]
+        return {
+            partition: load * factors.get(partition, 1.0)
+            for partition, load in loads.items()
+            if load and 0 <= partition < self._partitions
+        }
 
     @property
     def _measuring(self) -> View:
-        """The view plans are made on: the short one while it holds a hotter key than the long one, else the long."""
+        """The view plans are made on: the long one, or the short one while a key is clearly hotter in it.
+
+        A flood that has begun is thin in the long view; later the short one would only bring unrest.
+        """
         shares = [
             max((totals.share(view.keys.bounds(key).lower) for key in self._keys.hot), default=0.0)
             for view, totals in zip((self._fast, self._slow), self._totals, strict=True)
         ]
-        return self._fast if shares[0] > shares[1] else self._slow
+        return self._fast if shares[0] > _CLEARLY * shares[1] else self._slow
 
     def hot_loads(self) -> dict[bytes, Measured]:
         """Every hot key as measured now."""
@@ -104,7 +125,7 @@ class TopicHeat:
 
     def _hot_load(self, key: bytes, view: View, totals: Totals, loads: list[float]) -> Measured:
         bounds = view.keys.bounds(key)
-        current = {p: float(load) for p, load in view.by_partition(key).items() if 0 <= p < self._partitions and load}
+        current = self._evened(view.by_partition(key))
         most = max(current, key=lambda partition: loads[partition], default=None)
         policy = self._spec.policy
         acting = None if most is None else worth_acting(policy, bounds.lower, totals, loads, most).reason

@@ -141,6 +141,34 @@ class View:
         until_ms = max(now_ms - _UNSEEN_MS, self._since_ms if self._newest_ms is None else self._newest_ms)
         return min(max(0, until_ms - self._since_ms), self._span_ms) / 1000
 
+    def evening(self, now_ms: int) -> Mapping[int, float]:
+        """Factors that make loads of partitions comparable, by production partition; empty where those are computed.
+
+        Panes enter and leave whole, and each partition at moments of its own, so one has up to two panes'
+        time more in the view than another. A load times its factor is what the whole span would hold.
+        Silence is part of a partition's time: before its first pane here, and after its last.
+        """
+        if self._partition_of is not None:
+            return {}
+        return {
+            partition: self._span_ms / max(1, until_ms - since_ms)
+            for partition, (since_ms, until_ms) in self._times(now_ms).items()
+        }
+
+    def _times(self, now_ms: int) -> Mapping[int, tuple[int, int]]:
+        """From when until when each production partition is in the view."""
+        begin_ms = now_ms - self._span_ms
+        times: dict[int, tuple[int, int]] = {}
+        for (_, partition), panes in self._held.items():
+            since_ms, until_ms = times.get(partition, (begin_ms, 0))
+            opened_ms = min(held.opened_ms for held in panes.values())
+            cut_ms = min(now_ms, max(held.cut_ms for held in panes.values()))
+            times[partition] = (min(since_ms, opened_ms), max(until_ms, cut_ms))
+        return {
+            partition: (since_ms, until_ms if now_ms - until_ms < _UNSEEN_MS else now_ms)
+            for partition, (since_ms, until_ms) in times.items()
+        }
+
     def by_partition(self, key: bytes) -> dict[int, int]:
         """The lower bound of a key, under all its names, by production partition.
 
