@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hotshard.core.keys import with_suffix
-from hotshard.core.partitioners import partition_of
 from hotshard.core.wire.route import Route, RouteState
-from tests.support.deciding import PARTITIONS, Hearing, Traffic, key, setup
+from tests.support.deciding import PARTITIONS, PLACE, Hearing, Traffic, key, setup
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from hotshard.core.wire.report import WindowReport
 
 FLOODS = (key(1), key(2, "globex"), b"\x00binary")
-PLACE = partition_of("murmur2", PARTITIONS)
 
 
 class Second(NamedTuple):

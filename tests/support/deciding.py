@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from hotshard.core.deciding.decider import Setup, TopicDecider
 from hotshard.core.keys import partition_key, tenant_of
+from hotshard.core.partitioners import partition_of
 from hotshard.core.policy.thresholds import Policy
 from hotshard.core.topic import Load, Mode, Ordering, TopicSpec
 from hotshard.core.wire import state as wire
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 TOPIC: Final = "orders"
 SOURCE: Final = "mirror.orders"
 PARTITIONS: Final = 6
+#: Where a key lies in production.
+PLACE: Final = partition_of("murmur2", PARTITIONS)
 NOW_MS: Final = 1_700_000_000_000
 #: Short, so that a test of some seconds sees a flood come and go.
 QUICK: Final = Policy(

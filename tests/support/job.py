@@ -3,27 +3,38 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 from faust.types import TP
 
+from hotshard.core.deciding.decider import TopicDecider
 from hotshard.core.slab import Slab
 from hotshard.core.wire import pane as wire
+from hotshard.core.wire import state
+from hotshard.core.wire.event import Event
+from hotshard.core.wire.report import WindowReport
+from hotshard.core.wire.state import TopicHead
 from hotshard.doors.clock import ManualClock
-from hotshard.doors.kafka.contract import TopicWanted
+from hotshard.doors.kafka.contract import Out, TopicWanted
 from hotshard.doors.kafka.memory import MemoryKafka
+from hotshard.doors.redis.memory import MemoryRegistry
 from hotshard.errors import HotshardError, UnavailableError
+from hotshard.job.decide import Deciding, Seating
 from hotshard.job.observe import Observer, Observing
+from hotshard.job.registry import RegistryKeeper
 from hotshard.job.routed import Routed
 from hotshard.job.says import Says
+from hotshard.job.seat import OwnTopics, Seat, SeatDoors
 from hotshard.job.sources import Source
-from tests.support.deciding import SOURCE, spec
+from tests.support.deciding import PLACE, SOURCE, TOPIC, Traffic, setup, spec
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from hotshard.doors.kafka.contract import Out
+    from hotshard.core.wire.route import Route
+    from hotshard.doors.kafka.contract import Log, Speaker
     from hotshard.doors.kafka.memory import MemoryPublisher
 
 PANES: Final = "hs-panes"
@@ -219,3 +230,148 @@ async def turns(count: int = 5) -> None:
     """Let the loop turn, so that whatever can go on has gone on."""
     for _ in range(count):
         await asyncio.sleep(0)
+
+
+class GatedSpeaker:
+    """A speaker of the in-memory Kafka with gates in front of what it does."""
+
+    def __init__(self, inner: Speaker, gates: Gates) -> None:
+        self._inner = inner
+        self._gates = gates
+        self.stopped = False
+
+    async def take(self) -> None:
+        await self._gates.take()
+        await self._inner.take()
+
+    async def say(self, outs: Sequence[Out]) -> tuple[int | None, ...]:
+        await self._gates.say()
+        return await self._inner.say(outs)
+
+    async def stop(self) -> None:
+        self.stopped = True
+        await self._inner.stop()
+
+
+@dataclass
+class Gates:
+    take: Gate = field(default_factory=Gate)
+    say: Gate = field(default_factory=Gate)
+
+
+class Deciders:
+    """A worker's deciding half on twins. Several may share one in-memory Kafka, as workers do."""
+
+    def __init__(
+        self, kafka: MemoryKafka, clock: ManualClock, *, topics: Sequence[str] = (TOPIC,), partitions: int = 2
+    ) -> None:
+        self.kafka = kafka
+        self.clock = clock
+        self.gates = Gates()
+        self.speakers: list[GatedSpeaker] = []
+        self.positions: dict[int, int] = {}
+        self.seeks: list[Mapping[TP, int]] = []
+        self.at_seek = Gate()
+        self.fail_seeks = 0
+        self.registry = MemoryRegistry(clock)
+        self.says = Says(clock)
+        self.keeper = RegistryKeeper(self.registry, self.says)
+        self._setups = {name: setup(replace(spec(), name=name)) for name in topics}
+        seating = Seating(panes_topic=PANES, partitions=partitions, topics=topics, make_seat=self._seat)
+        self.seating = seating
+        self.deciding = Deciding(seating, keeper=self.keeper, clock=clock, says=self.says)
+        self.deciding.consumer = self
+
+    def _seat(self, partition: int) -> Seat:
+        speaker = GatedSpeaker(self.kafka.speaker(f"seat-{partition}"), self.gates)
+        self.speakers.append(speaker)
+        return Seat(
+            partition,
+            topics=OwnTopics(panes=PANES, state=STATE, windows=WINDOWS, events=EVENTS),
+            doors=SeatDoors(speaker, self.kafka.reader(), self.kafka.admin()),
+            make=self._decider,
+        )
+
+    def _decider(self, topic: str, head: TopicHead | None, routes: Collection[Route]) -> TopicDecider:
+        return TopicDecider(self._setups[topic], head, routes, now_ms=self.clock.now_ms())
+
+    # -- what the consumer does ------------------------------------------------------------------
+
+    async def seek_back(self, offsets: Mapping[TP, int]) -> None:
+        await self.at_seek()
+        if self.fail_seeks:
+            self.fail_seeks -= 1
+            raise UnavailableError("seeking was made to fail")
+        self.seeks.append(dict(offsets))
+        for place, offset in offsets.items():
+            self.positions[place.partition] = offset
+
+    async def assigned(self, *partitions: int) -> Mapping[TP, int]:
+        """The group gives these, or all."""
+        places = [TP(PANES, each) for each in partitions or range(self.seating.partitions)]
+        starts = await self.deciding.assigned(places)
+        self.positions = {place.partition: start for place, start in starts.items()}
+        return starts
+
+    async def revoked(self) -> None:
+        self.positions = {}
+        await self.deciding.revoked()
+
+    def read(self) -> None:
+        """Hand out what there is."""
+        for number in tuple(self.positions):
+            for log in self.messages(number):
+                self.positions[number] = log.offset + 1
+                self.deciding.hear(number, log.offset, log.value)
+
+    def messages(self, partition: int) -> list[Log]:
+        return self.kafka.cluster.partition(PANES, partition).committed(self.positions.get(partition, 0), 1 << 30)
+
+    async def round(self, seconds: float = 0.0) -> None:
+        """Let time pass, read what there is, and decide."""
+        self.clock.advance(seconds)
+        self.read()
+        await self.deciding.decide_once()
+
+    # -- what stands on hotshard's own topics ----------------------------------------------------
+
+    def written(self, topic: str) -> list[Log]:
+        return [log for each in self.kafka.cluster.partitions(topic) for log in each.committed(0, 1 << 30)]
+
+    def events(self) -> list[Event]:
+        return [msgspec.json.decode(log.value or b"", type=Event) for log in self.written(EVENTS)]
+
+    def reports(self) -> list[WindowReport]:
+        return [msgspec.json.decode(log.value or b"", type=WindowReport) for log in self.written(WINDOWS)]
+
+    def heads(self) -> list[TopicHead]:
+        found = (state.read(log.key, log.value).value for log in self.written(STATE))
+        return [each for each in found if isinstance(each, TopicHead)]
+
+
+class Producing:
+    """Traffic as it comes onto the panes topic: seconds of it, of one production topic."""
+
+    def __init__(self, kafka: MemoryKafka, clock: ManualClock, topic: str = TOPIC) -> None:
+        self.traffic = Traffic(now_ms=clock.now_ms())
+        self._publisher = kafka.publisher()
+        self._clock = clock
+        self._topic = topic
+
+    async def second(self, loads: Mapping[bytes, int]) -> None:
+        """Everything is counted and told that came in the last second."""
+        self.traffic.now_ms = self._clock.now_ms()
+        places: dict[int, dict[bytes, int]] = {}
+        for name, load in loads.items():
+            places.setdefault(PLACE(name), {})[name] = load
+        for partition, held in sorted(places.items()):
+            await self.publish(self.traffic.cut(partition, held, topic=self._topic))
+        await self.publish(self.traffic.progress(topic=self._topic))
+
+    async def publish(self, message: wire.PaneMessage | bytes) -> None:
+        value = message if isinstance(message, bytes) else wire.encode(message)
+        await self._publisher.publish([Out(topic=PANES, key=self._topic.encode(), value=value)])
+
+    @property
+    def records(self) -> int:
+        return sum(self.traffic.counted.values())

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hotshard.core.partitioners import partition_of
 from hotshard.core.topic import Mode, Ordering, TopicSpec
 from hotshard.core.wire.event import Event, EventType, Finding, PlanChange
 from hotshard.core.wire.route import Epoch, HotKind, RouteState, Treatment
-from tests.support.deciding import NOW_MS, PARTITIONS, QUICK, SOURCE, TOPIC, Hearing, Traffic, key, setup, spec
+from tests.support.deciding import NOW_MS, PARTITIONS, PLACE, QUICK, SOURCE, TOPIC, Hearing, Traffic, key, setup, spec
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from hotshard.core.deciding.decider import Setup
 
 HOT = key(1)
-PLACE = partition_of("murmur2", PARTITIONS)
 CALM = {key(0, f"t{number}"): 10 for number in range(24)}
 
 
