@@ -58,7 +58,7 @@ async def test_a_larger_flood_gets_more_shards_and_a_growing_one_more_at_the_end
             small.flood = 0.4
             grown = await eventually(lambda: more_than(install, growing, before), within_s=40)
             small.places.clear()
-            await eventually(lambda: set(small.places) == set(grown.partitions), within_s=20)
+            await eventually(lambda: set(grown.partitions) <= set(small.places), within_s=20)
         for standing, changed in pairwise(await plans(install, growing)):
             shared = min(len(standing.suffixes), len(changed.suffixes))
             assert changed.suffixes[:shared] == standing.suffixes[:shared]

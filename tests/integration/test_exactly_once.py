@@ -43,7 +43,7 @@ async def install(kafka: ApacheKafka, redis_server: RedisServer, fresh_topic_nam
         redis_server.url,
         f"{fresh_topic_name}-hs",
         {fresh_topic_name: {"ordering": "none", "mode": "active", **POLICY}},
-        {"window_s": 1, "grace_s": 2},
+        {"window_s": 1, "grace_s": 2, "pane_ms": 250},
     )
 
 
@@ -81,8 +81,8 @@ async def panes_of(install: Install, worker: str) -> list[pane.Pane]:
 
 KILLS: Final = (
     (faulty.TAKEN, 1),
-    (faulty.PUBLISHED, 8),
-    (faulty.COMMITTED, 8),
+    (faulty.PUBLISHED, 6),
+    (faulty.COMMITTED, 6),
     (faulty.IN_TRANSACTION, 2),
     (faulty.BEFORE_REDIS, 1),
     (faulty.REPLAYING, 5),
@@ -97,10 +97,12 @@ async def test_a_kill_at_any_point_of_the_protocol_loses_and_doubles_nothing(
     await begun(worker, **STATIC)
     async with (
         AsyncRegistry(install.redis_url, namespace=install.name) as registry,
-        Traffic(install.bootstrap, topic, flood=0.3, registry=registry) as traffic,
+        Traffic(install.bootstrap, topic, registry=registry) as traffic,
     ):
         worker.kill()
         for point, count in KILLS:
+            if point == faulty.BEFORE_REDIS:
+                traffic.flood = 0.4  # it is about to get its first route
             await die_at(worker, point, count, **STATIC)
         worker.start(**STATIC)
         await eventually(lambda: len(registry.shards_of(topic, HOT)) > 1, within_s=20)
@@ -117,7 +119,7 @@ async def test_the_check_finds_it_when_a_pane_is_committed_before_it_is_publishe
     await begun(worker, **SHORT)
     async with Traffic(install.bootstrap, topic) as traffic:
         worker.kill()
-        await die_at(worker, faulty.COMMITTED_FIRST, 8, FAULTY_ORDER="commit_first", **SHORT)
+        await die_at(worker, faulty.COMMITTED_FIRST, 6, FAULTY_ORDER="commit_first", **SHORT)
         await begun(worker, **SHORT)
         await traffic.stop()
         exact = await truth(install.bootstrap, topic)
@@ -145,7 +147,7 @@ async def test_kills_at_random_moments_with_workers_coming_and_going_lose_and_do
                 assert second.stop() == 0
             if rng.random() < 0.7:
                 await worker.assigned()
-            await asyncio.sleep(rng.uniform(0, 2))  # the random moment itself
+            await asyncio.sleep(rng.uniform(0, 1.5))  # the random moment itself
             worker.kill()
             if number < 9:
                 worker.start(**SHORT)

@@ -102,4 +102,5 @@ class Traffic:
         self.acked += 1
         written = future.result()
         self.ends[written.partition] = max(self.ends.get(written.partition, 0), written.offset + 1)
-        self.places[written.partition] += hot
+        if hot:
+            self.places[written.partition] += 1
