@@ -246,9 +246,12 @@ class GatedSpeaker:
 
     async def say(self, outs: Sequence[Out]) -> tuple[int | None, ...]:
         await self._gates.say()
-        return await self._inner.say(outs)
+        offsets = await self._inner.say(outs)
+        await self._gates.said()
+        return offsets
 
     async def stop(self) -> None:
+        await self._gates.stop()
         self.stopped = True
         await self._inner.stop()
 
@@ -257,6 +260,8 @@ class GatedSpeaker:
 class Gates:
     take: Gate = field(default_factory=Gate)
     say: Gate = field(default_factory=Gate)
+    said: Gate = field(default_factory=Gate)
+    stop: Gate = field(default_factory=Gate)
 
 
 class Deciders:

@@ -237,9 +237,9 @@ async def test_a_seat_given_again_is_not_doubted_for_what_became_of_the_one_befo
     deciding = asyncio.create_task(worker.deciding.decide_once())
     await worker.gates.say.reached()
     await worker.assigned()
+    taken = len(worker.speakers)
     worker.gates.say.open()
     await deciding
-    taken = len(worker.speakers)
     await house.live(worker, FLOOD, 2)
     assert len(worker.speakers) == taken
     await house.all_told(worker)
@@ -250,20 +250,60 @@ async def test_a_seat_taken_away_while_it_speaks_is_not_kept_in_redis(house: Hou
     await worker.assigned()
     await house.live(worker, CALM, 3)
     await worker.keeper._write()  # noqa: SLF001
-    worker.gates.say.close()
+    worker.gates.said.close()
     house.clock.advance(1)
     await house.producing.second(FLOOD)
     worker.read()
     deciding = asyncio.create_task(worker.deciding.decide_once())
-    await worker.gates.say.reached()
+    await worker.gates.said.reached()
     await worker.revoked()
-    worker.gates.say.open()
+    worker.gates.said.open()
     await deciding
+    assert EventType.HOTKEY_DETECTED in [event.type for event in worker.events()]
     assert not worker.keeper.behind
     taken = len(worker.speakers)
     for _ in range(4):
         await worker.round(1)
     assert len(worker.speakers) == taken
+
+
+async def test_a_seat_taken_away_while_it_is_left_is_not_taken_again(house: House) -> None:
+    worker = house.worker()
+    await worker.assigned()
+    await house.live(worker, CALM, 3)
+    house.clock.advance(1)
+    await house.producing.second(FLOOD)
+    worker.read()
+    house.kafka.cluster.lose_requests = 1
+    worker.gates.stop.close()
+    deciding = asyncio.create_task(worker.deciding.decide_once())
+    await worker.gates.stop.reached()
+    taken = len(worker.speakers)
+    revoking = asyncio.create_task(worker.revoked())
+    await turns()
+    worker.gates.stop.open()
+    await asyncio.gather(deciding, revoking)
+    assert len(worker.speakers) == taken
+
+
+async def test_nothing_is_heard_while_a_seat_is_taken_again(house: House) -> None:
+    worker = house.worker()
+    await worker.assigned()
+    await house.live(worker, CALM, 3)
+    house.clock.advance(1)
+    await house.producing.second(FLOOD)
+    worker.read()
+    house.kafka.cluster.lose_requests = 1
+    worker.at_seek.close()
+    deciding = asyncio.create_task(worker.deciding.decide_once())
+    await worker.at_seek.reached()
+    await house.producing.second(CALM)
+    worker.read()
+    worker.at_seek.open()
+    await deciding
+    assert worker.positions[SEAT] < len(house.kafka.cluster.partition(PANES, SEAT).slots)
+    await worker.round(1)
+    await house.all_told(worker)
 
 
 async def test_a_seat_taken_away_while_it_is_taken_again_is_left(house: House) -> None:
