@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from hotshard.core.deciding.decider import Setup, TopicDecider
 from hotshard.core.keys import partition_key, tenant_of
+from hotshard.core.panes.ledger import Expected
+from hotshard.core.panes.windows import WindowsMemory
 from hotshard.core.partitioners import partition_of
+from hotshard.core.policy.machine import HeatMemory, HotMemory
 from hotshard.core.policy.thresholds import Policy
 from hotshard.core.topic import Load, Mode, Ordering, TopicSpec
 from hotshard.core.wire import state as wire
 from hotshard.core.wire.pane import HeavyList, Mark, Pane, PaneMessage, Progress, Row
+from hotshard.core.wire.state import TopicHead
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -21,7 +25,6 @@ if TYPE_CHECKING:
     from hotshard.core.wire.event import Event
     from hotshard.core.wire.report import WindowReport
     from hotshard.core.wire.route import Route
-    from hotshard.core.wire.state import TopicHead
 
 TOPIC: Final = "orders"
 SOURCE: Final = "mirror.orders"
@@ -32,6 +35,21 @@ NOW_MS: Final = 1_700_000_000_000
 #: Short, so that a test of some seconds sees a flood come and go.
 QUICK: Final = Policy(
     floor_name_per_s=5, floor_act_per_s=20, floor_fast=20, slow_view_s=4, hold_s=2, off_s=1, resize_s=1
+)
+
+#: A head with something in it.
+HEAD: Final = TopicHead(
+    topic="orders",
+    registry_epoch=5,
+    state_version=3,
+    at_ms=7,
+    replay_from=10,
+    done=20,
+    expected=(Expected("mirror.orders", 0, 100, 1),),
+    windows=WindowsMemory(),
+    keys=HeatMemory((HotMemory(b"\xff", 1, 2),)),
+    tenants=HeatMemory(),
+    told_at=19,
 )
 
 

@@ -8,32 +8,16 @@ import msgspec
 import pytest
 
 from hotshard.core.deciding.book import RouteBook, wire_keys
-from hotshard.core.panes.ledger import Expected
-from hotshard.core.panes.windows import WindowsMemory
-from hotshard.core.policy.machine import HeatMemory, HotMemory
 from hotshard.core.wire import state
 from hotshard.core.wire.route import EarlierRoute, Epoch, RouteState
 from hotshard.doors.kafka.contract import Log
 from hotshard.errors import WireError
 from hotshard.job.seat import read_state
+from tests.support.deciding import HEAD
 from tests.support.registry import route
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-HEAD = state.TopicHead(
-    topic="orders",
-    registry_epoch=5,
-    state_version=3,
-    at_ms=7,
-    replay_from=10,
-    done=20,
-    expected=(Expected("mirror.orders", 0, 100, 1),),
-    windows=WindowsMemory(),
-    keys=HeatMemory((HotMemory(b"\xff", 1, 2),)),
-    tenants=HeatMemory(),
-    told_at=19,
-)
 
 
 def log(*records: tuple[bytes | None, bytes | None]) -> Iterable[Log]:

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("hotshard.watchdog")
 
-_TURN_S: Final = 1.0
+#: How often the loop says that it turns, and is looked at.
+TURN_S: Final = 1.0
 #: The loop stands still when it has not turned for this long.
 STILL_S: Final = 15.0
 
@@ -22,8 +23,9 @@ STILL_S: Final = 15.0
 class Watchdog:
     """Watches one event loop from a thread of its own."""
 
-    def __init__(self, still_s: float = STILL_S) -> None:
+    def __init__(self, still_s: float = STILL_S, turn_s: float = TURN_S) -> None:
         self._still_s = still_s
+        self._turn_s = turn_s
         self._turned_s = time.monotonic()
         self._ended = threading.Event()
         self._loop_thread = threading.get_ident()
@@ -40,11 +42,11 @@ class Watchdog:
     def _turn(self, loop: asyncio.AbstractEventLoop) -> None:
         self._turned_s = time.monotonic()
         if not self._ended.is_set():
-            loop.call_later(_TURN_S, self._turn, loop)
+            loop.call_later(self._turn_s, self._turn, loop)
 
     def _look(self) -> None:
         said = False
-        while not self._ended.wait(_TURN_S):
+        while not self._ended.wait(self._turn_s):
             still_s = time.monotonic() - self._turned_s
             if still_s < self._still_s:
                 said = False
