@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
 
 import msgspec
-import pytest
 
 from hotshard.core.wire import state
 from hotshard.core.wire.route import EarlierRoute, Epoch, HotEntry, HotKind, Route, RouteState
@@ -17,6 +17,9 @@ from hotshard.job.says import Says
 from tests.support.deciding import HEAD
 from tests.support.eventually import eventually
 from tests.support.registry import route
+
+if TYPE_CHECKING:
+    import pytest
 
 
 def records(*pairs: tuple[bytes, bytes | None]) -> list[Log]:

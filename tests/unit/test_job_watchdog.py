@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-
-import pytest
+from typing import TYPE_CHECKING
 
 from hotshard.job.watchdog import Watchdog
+
+if TYPE_CHECKING:
+    import pytest
 
 
 async def test_a_loop_that_stands_still_is_told_once_and_where(caplog: pytest.LogCaptureFixture) -> None:
