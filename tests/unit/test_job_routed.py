@@ -12,7 +12,7 @@ from hotshard.core.wire.route import EarlierRoute, Epoch, HotEntry, HotKind, Rou
 from hotshard.doors.clock import ManualClock
 from hotshard.doors.kafka.contract import Log, Out, TopicWanted
 from hotshard.doors.kafka.memory import MemoryKafka
-from hotshard.job.routed import Routed, follow_state
+from hotshard.job.routed import RETIRED_MS, Routed, follow_state
 from hotshard.job.says import Says
 from tests.support.deciding import HEAD
 from tests.support.eventually import eventually
@@ -56,6 +56,20 @@ def test_the_same_mapping_stands_until_something_changes() -> None:
     routed.hear(records((state.route_key("orders", b"a"), None)))
     assert routed.aliases("orders") == {}
     assert before[b"a"] == b"a"
+
+
+def test_a_retired_route_is_counted_exactly_for_a_while_and_then_no_more() -> None:
+    routed, retired_ms = Routed(), HEAD.at_ms
+    earlier = EarlierRoute(epoch=Epoch(1, 1), suffixes=("0", "3"), partitions=(1, 2), until_ms=retired_ms + 10**9)
+    retired = msgspec.structs.replace(
+        route("a", (), state=RouteState.RETIRED, earlier=(earlier,)), changed_ms=retired_ms
+    )
+    head = msgspec.structs.replace(HEAD, at_ms=retired_ms + RETIRED_MS)
+    routed.hear(records(stored(retired), (state.head_key("orders"), state.encode(head))))
+    assert set(routed.aliases("orders")) == {b"a", b"a\x1f0", b"a\x1f3"}
+    head = msgspec.structs.replace(HEAD, at_ms=retired_ms + RETIRED_MS + 1)
+    routed.hear(records((state.head_key("orders"), state.encode(head))))
+    assert not routed.aliases("orders")
 
 
 def test_damaged_records_are_left_alone(caplog: pytest.LogCaptureFixture) -> None:
