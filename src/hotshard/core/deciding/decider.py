@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from hotshard.core.deciding import events
 from hotshard.core.deciding.book import RouteBook
 from hotshard.core.deciding.heat import TopicHeat
-from hotshard.core.deciding.routing import Moment, Router
+from hotshard.core.deciding.moment import Moment
+from hotshard.core.deciding.routing import Router
 from hotshard.core.deciding.said import Said
 from hotshard.core.deciding.stands import BELIEVED_MS, Stands
 from hotshard.core.panes.ledger import Ledger
@@ -146,7 +147,8 @@ class TopicDecider:
         if moment.at <= self._told_at:
             return ()
         found = self._heat.step(moment)
-        turns = self._router.step(self._heat.hot_loads(), self._heat.loads, moment)
+        hot = self._heat.hot_loads()
+        turns = self._router.step(hot, self._heat.loads if hot else (), moment)
         told = [self._event(each.kind, each.finding, each.epoch, moment) for each in found]
         told += [
             self._event(kind, events.plan_change(turn.route), turn.route.epoch, moment)

@@ -15,14 +15,15 @@ from hotshard.core.wire.names import key_text
 from hotshard.core.wire.route import Route, RouteState, Treatment
 
 if TYPE_CHECKING:
-    from hotshard.core.deciding.routing import Measured, Moment
+    from hotshard.core.deciding.moment import Measured, Moment
 
-_REFUSED: Final = {RefusalReason.PER_KEY_ORDER: Treatment.REKEY}
+#: What may help where a split is refused for this reason; for all others it is isolation.
+_ADVICE: Final = {RefusalReason.PER_KEY_ORDER: Treatment.REKEY}
 
 
 def advised(refusal: Refusal) -> Treatment:
     """What may help a key that cannot be split."""
-    return _REFUSED.get(refusal.reason, Treatment.ISOLATE)
+    return _ADVICE.get(refusal.reason, Treatment.ISOLATE)
 
 
 def given(spec: TopicSpec) -> bool:

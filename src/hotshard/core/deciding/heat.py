@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from hotshard.core.deciding.drafting import advised
-from hotshard.core.deciding.routing import Measured, Moment
+from hotshard.core.deciding.moment import Measured
 from hotshard.core.keys import tenant_of
 from hotshard.core.panes.placing import partition_of_names
 from hotshard.core.panes.view import View
@@ -21,6 +21,7 @@ from hotshard.core.wire.route import Epoch, HotEntry, HotKind, Treatment
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from hotshard.core.deciding.moment import Moment
     from hotshard.core.topic import TopicSpec
     from hotshard.core.wire.pane import Pane
     from hotshard.core.wire.state import TopicHead
@@ -118,6 +119,8 @@ class TopicHeat:
 
     def hot_loads(self) -> dict[bytes, Measured]:
         """Every hot key as measured now."""
+        if not self._keys.hot:
+            return {}
         view = self._measuring
         totals = self._totals.fast if view is self._fast else self._totals.slow
         loads = self.loads
@@ -209,7 +212,7 @@ class TopicHeat:
         """What fits before a plan is made: a hot key is split where it can be, a hot tenant is isolated."""
         if kind is HotKind.TENANT:
             return Treatment.ISOLATE
-        refusal = forbidden(name, self._spec, copartitioned=self._spec.copartitioned)
+        refusal = forbidden(name, self._spec)
         return Treatment.SPLIT if refusal is None else advised(refusal)
 
     def hot_entries(self) -> tuple[HotEntry, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hotshard.core.deciding.drafting import Drafts, given, why_not_given
@@ -15,29 +14,16 @@ from hotshard.core.planning.situation import HotLoad, Terms
 from hotshard.core.planning.verdict import Plan, PlanReason, Refusal, RefusalReason
 from hotshard.core.topic import Mode, TopicSpec
 from hotshard.core.wire.event import EventType
-from hotshard.core.wire.route import Epoch, Route, RouteState
+from hotshard.core.wire.route import Route, RouteState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hotshard.core.deciding.book import RouteBook
+    from hotshard.core.deciding.moment import Measured, Moment
 
 #: Refusals that may be over in a moment: the key stays hot, nothing is proposed for it.
 _PASSING: Final = frozenset({RefusalReason.NOT_WORTH, RefusalReason.PARTITION_NOT_ABOVE})
-
-
-class Measured(NamedTuple):
-    """A hot key as measured now: its load in the view, where that lies, its share of the topic and bounds."""
-
-    load: float
-    current: Mapping[int, float]
-    share: float
-    lower: int
-    upper: int
-    #: Whether something is to be done about it, where nothing is done yet.
-    worth_acting: bool
-    #: Whether what is done may be fitted to what is measured: nothing is missing, and the key still worth a split.
-    worth_fitting: bool = True
 
 
 class Turn(NamedTuple):
@@ -45,19 +31,6 @@ class Turn(NamedTuple):
 
     told: tuple[EventType, ...]
     route: Route
-
-
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """When: the registry's epoch, the offset in the panes topic heard last, the worker's clock."""
-
-    registry_epoch: int
-    at: int
-    now_ms: int
-
-    @property
-    def epoch(self) -> Epoch:
-        return Epoch(self.registry_epoch, self.at)
 
 
 class Router:
@@ -74,7 +47,7 @@ class Router:
         self._terms = Terms(partitioner=self._partitioner, eps=spec.policy.eps, max_shards=spec.policy.max_shards)
 
     def step(self, hot: Mapping[bytes, Measured], loads: Sequence[float], moment: Moment) -> tuple[Turn, ...]:
-        """Bring the routes in line with what is hot; ``loads`` is the measured load of every partition."""
+        """Bring the routes in line with what is hot; ``loads``, of every partition, may be left out when nothing is."""
         turns = [self._retire(route, "cooled", moment) for route in self._book.live() if route.base_key not in hot]
         turns += [
             self._retire(route, why_not_given(self._spec), moment)
@@ -113,7 +86,7 @@ class Router:
         moment: Moment,
     ) -> Plan | Refusal | None:
         """A plan, a lasting refusal, or None: nothing to change."""
-        refusal = forbidden(key, self._spec, copartitioned=self._spec.copartitioned)
+        refusal = forbidden(key, self._spec)
         if refusal is not None:
             return refusal
         measured = hot[key]
