@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hotshard.core.keys import with_suffix
 from hotshard.core.partitioners import PARTITIONERS
-from hotshard.core.planning.placement import plan_split, plan_splits
+from hotshard.core.planning.placement import plan_split
 from hotshard.core.planning.resize import resize
 from hotshard.core.planning.situation import HotLoad, Terms
 from hotshard.core.planning.verdict import Plan, PlanReason, RefusalReason
@@ -94,20 +92,6 @@ def test_a_refusal_for_want_of_worth_leaves_the_partition_within_tolerance(
         home = by.partitioner.partition(KEY, len(background))
         assert home is not None
         assert background[home] + load <= (1 + eps) * (load + sum(background)) / len(background) * ROUNDING
-
-
-@given(st.lists(hot_loads, max_size=6), backgrounds, terms)
-def test_planning_several_keys_lowers_the_imbalance_step_by_step(
-    hots: list[float], background: list[float], by: Terms
-) -> None:
-    verdicts = plan_splits([HotLoad(b"t\x1f%d" % n, load) for n, load in enumerate(hots)], background, by)
-    assert len(verdicts) == len(hots)
-    assert {verdict.key for verdict in verdicts} == {b"t\x1f%d" % number for number in range(len(hots))}
-    plans = [verdict for verdict in verdicts if isinstance(verdict, Plan)]
-    for earlier, later in pairwise(plans):
-        assert later.imbalance_before == pytest.approx(earlier.imbalance_after, rel=1e-6)
-    for plan in plans:
-        assert plan.imbalance_after <= plan.imbalance_before * ROUNDING
 
 
 @given(hot_loads, hot_loads, backgrounds, st.data(), terms)

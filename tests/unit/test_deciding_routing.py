@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hotshard.core.deciding.book import MAX_EARLIER, RouteBook
-from hotshard.core.deciding.routing import Measured, Moment, Router, Turn
+from hotshard.core.deciding.moment import Measured, Moment
+from hotshard.core.deciding.routing import Router, Turn
 from hotshard.core.keys import with_suffix
 from hotshard.core.partitioners import partition_of
 from hotshard.core.topic import KeyLayout, Mode, Ordering, TopicSpec

@@ -9,7 +9,7 @@ import pytest
 from hotshard.core.keys import MAX_SUFFIXABLE_BYTES, with_suffix
 from hotshard.core.partitioners import Partitioner, partitioner
 from hotshard.core.planning.allowed import forbidden, unsuffixable
-from hotshard.core.planning.placement import plan_split, plan_splits
+from hotshard.core.planning.placement import plan_split
 from hotshard.core.planning.resize import resize, stands
 from hotshard.core.planning.score import imbalance, spread, with_load, without_load
 from hotshard.core.planning.shards import shard_of
@@ -94,6 +94,7 @@ def test_loads_are_added_and_taken_away_without_touching_what_was_given() -> Non
     [
         (TopicSpec(name="t", sources=("t",)), KEY, "per_key_order"),
         (TopicSpec(name="t", sources=("t",), ordering=Ordering.NONE, compacted=True), KEY, "compacted_topic"),
+        (TopicSpec(name="t", sources=("t",), ordering=Ordering.NONE, copartitioned=True), KEY, "copartitioned"),
         (FREE, b"", "empty_key"),
         (FREE, b"\x00\x00\x00\x00\x01abc", "binary_key"),
         (FREE, b"\xff", "binary_key"),
@@ -106,10 +107,6 @@ def test_a_key_that_may_not_be_split_says_why(spec: TopicSpec, key: bytes, reaso
     refusal = refused(forbidden(key, spec))
     assert (refusal.key, refusal.reason) == (key, reason)
     assert refusal.detail
-
-
-def test_a_topic_joined_by_partition_is_not_split() -> None:
-    assert refused(forbidden(KEY, FREE, copartitioned=True)).reason == "copartitioned"
 
 
 def test_a_free_topics_keys_may_be_split() -> None:
@@ -230,26 +227,6 @@ def test_a_background_below_nothing_counts_as_nothing() -> None:
 def test_the_measured_place_of_a_key_counts_and_not_where_it_should_be() -> None:
     hot = HotLoad(KEY, 60, {0: 30, 1: 30})
     assert planned(plan_split(hot, [20, 10, 5, 5], Terms(partitioner=at(3)))).imbalance_before == 2
-
-
-# Several hot keys
-
-
-def test_several_keys_are_planned_the_largest_first_on_what_the_first_leaves() -> None:
-    small, large = HotLoad(b"t\x1fsmall", 30, {0: 30}), HotLoad(b"t\x1flarge", 60, {1: 60})
-    first, second = plan_splits([small, large], [1] * 10, Terms(partitioner=MURMUR2))
-    assert (first.key, second.key) == (large.key, small.key)
-    assert planned(first).imbalance_before == pytest.approx(6.1)
-    assert planned(second).imbalance_before == pytest.approx(planned(first).imbalance_after) == pytest.approx(3.1)
-    assert planned(second).imbalance_after < 1.6
-    assert 0 not in planned(first).partitions
-
-
-def test_a_refused_key_stays_in_the_way_of_the_others() -> None:
-    binary, text = HotLoad(b"\xff", 50, {3: 50}), HotLoad(KEY, 40, {1: 40})
-    first, second = plan_splits([text, binary], [1] * 6, Terms(partitioner=MURMUR2))
-    assert refused(first).reason == "binary_key"
-    assert 3 not in planned(second).partitions
 
 
 # Resizing

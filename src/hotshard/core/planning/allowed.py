@@ -7,18 +7,15 @@ from hotshard.core.planning.verdict import Refusal, RefusalReason
 from hotshard.core.topic import KeyLayout, Ordering, TopicSpec
 
 
-def forbidden(key: bytes, spec: TopicSpec, *, copartitioned: bool = False) -> Refusal | None:
-    """Why ``spec`` forbids to split ``key``, or None.
-
-    ``copartitioned`` says that something joins the topic with another partition by partition.
-    """
+def forbidden(key: bytes, spec: TopicSpec) -> Refusal | None:
+    """Why ``spec`` forbids to split ``key``, or None."""
     if spec.ordering is Ordering.PER_KEY:
         return _refusal(key, RefusalReason.PER_KEY_ORDER, "all records of a key of this topic must stay in order")
     if spec.compacted:
         return _refusal(
             key, RefusalReason.COMPACTED_TOPIC, "compaction keeps one record a key, and would keep one a shard"
         )
-    if copartitioned:
+    if spec.copartitioned:
         return _refusal(key, RefusalReason.COPARTITIONED, "the topic is joined with another partition by partition")
     return unsuffixable(key, spec.layout)
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from hotshard.core.planning.allowed import unsuffixable
 from hotshard.core.planning.fitting import Fit, fewest, fits, least_loaded
 from hotshard.core.planning.refusing import no_room, no_suffix, not_needed
-from hotshard.core.planning.score import imbalance, spread, with_load, without_load
-from hotshard.core.planning.situation import HotLoad, Situation, Terms, places, situation
+from hotshard.core.planning.score import imbalance, spread, with_load
+from hotshard.core.planning.situation import HotLoad, Situation, Terms, situation
 from hotshard.core.planning.suffixes import find_suffixes
 from hotshard.core.planning.verdict import Plan, PlanReason, Refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
 
 def plan_split(hot: HotLoad, background: Sequence[float], terms: Terms) -> Plan | Refusal:
@@ -35,27 +35,6 @@ def plan_split(hot: HotLoad, background: Sequence[float], terms: Terms) -> Plan 
     chosen = tuple(order[: found.shards])
     suffixes = find_suffixes(now, chosen)
     return no_suffix(now) if suffixes is None else planned(now, found, suffixes, chosen)
-
-
-def plan_splits(hots: Iterable[HotLoad], background: Sequence[float], terms: Terms) -> tuple[Plan | Refusal, ...]:
-    """Plan several hot keys, the largest first, each on the loads that the verdicts before it leave.
-
-    ``background`` is without any of them; a key not planned yet, or refused, lies where it lies now.
-    The verdicts come in the order of planning.
-    """
-    falling = sorted(hots, key=lambda hot: (-hot.load, hot.key))
-    placed = [hot._replace(current=places(hot, terms.partitioner, len(background))) for hot in falling]
-    loads = list(background)
-    for hot in placed:
-        loads = with_load(loads, hot.current or {})
-    verdicts: list[Plan | Refusal] = []
-    for hot in placed:
-        around = without_load(loads, hot.current or {})
-        verdict = plan_split(hot, around, terms)
-        if isinstance(verdict, Plan):
-            loads = with_load(around, spread(hot.load, verdict.partitions))
-        verdicts.append(verdict)
-    return tuple(verdicts)
 
 
 def planned(now: Situation, found: Fit, suffixes: tuple[str, ...], partitions: tuple[int, ...]) -> Plan:

@@ -1,0 +1,38 @@
+"""What one step of deciding is given: the moment, and every hot key as measured at it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from hotshard.core.wire.route import Epoch
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Measured(NamedTuple):
+    """A hot key as measured now: its load in the view, where that lies, its share of the topic and bounds."""
+
+    load: float
+    current: Mapping[int, float]
+    share: float
+    lower: int
+    upper: int
+    #: Whether something is to be done about it, where nothing is done yet.
+    worth_acting: bool
+    #: Whether what is done may be fitted to what is measured: nothing is missing, and the key still worth a split.
+    worth_fitting: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When: the registry's epoch, the offset in the panes topic heard last, the worker's clock."""
+
+    registry_epoch: int
+    at: int
+    now_ms: int
+
+    @property
+    def epoch(self) -> Epoch:
+        return Epoch(self.registry_epoch, self.at)
