@@ -69,4 +69,4 @@ class PortTakenError(HotshardError):
 
 
 class MissingExtraError(HotshardError):
-    """This needs packages that are not installed; install hotshard with the extra that has them."""
+    """Packages are missing for this; install hotshard with the extra that has them."""
