@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hotshard.core.deciding.book import MAX_EARLIER, RouteBook
+from hotshard.core.deciding.book import RouteBook
 from hotshard.core.deciding.moment import Measured, Moment
 from hotshard.core.deciding.routing import Router, Turn
 from hotshard.core.keys import with_suffix
@@ -255,15 +255,33 @@ def test_a_key_that_heats_again_gets_a_new_epoch_and_its_old_places_stay_readabl
     assert again.earlier == retired.earlier
 
 
-def test_so_many_earlier_places_are_remembered_and_the_oldest_go_first() -> None:
-    topic = Topic(spec())
-    for _ in range(MAX_EARLIER + 3):
-        topic.step({HOT: 400})
+def test_however_often_a_key_is_split_no_place_of_it_is_forgotten_before_its_time() -> None:
+    topic = Topic(spec(), partitions=24)
+    topic.step({HOT: 2_000})
+    widest = topic.route().suffixes
+    topic.step({})
+    split_ms = topic.now_ms
+    for _ in range(100):
+        topic.step({HOT: 700})
         topic.step({})
     earlier = topic.route().earlier
-    assert len(earlier) == MAX_EARLIER
+    narrow = earlier[-1].suffixes
+    assert 1 < len(narrow) < len(widest)
+    assert sorted(suffix for each in earlier for suffix in each.suffixes) == sorted({*widest, *narrow})
     assert [each.epoch for each in earlier] == sorted(each.epoch for each in earlier)
-    assert earlier[-1].until_ms == topic.now_ms + 604_800_000
+    assert [each.until_ms - 604_800_000 for each in earlier] == [split_ms, topic.now_ms]
+
+
+def test_places_whose_data_can_no_longer_be_read_are_forgotten_while_the_key_stays_hot() -> None:
+    topic = Topic(spec(readable_s=60), partitions=24)
+    topic.step({HOT: 2_000})
+    topic.step({})
+    topic.step({HOT: 700})
+    narrow = topic.route()
+    (wide,) = narrow.earlier
+    assert set(wide.suffixes) > set(narrow.suffixes)
+    topic.step({}, wait_ms=50_000)
+    assert [each.suffixes for each in topic.route().earlier] == [narrow.suffixes]
 
 
 @pytest.mark.parametrize("mode", [Mode.SHADOW, Mode.APPROVE])

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from hotshard.core.keys import with_suffix
-from hotshard.core.wire.route import EarlierRoute, Route, RouteState
+from hotshard.core.wire.route import MAX_EARLIER, EarlierRoute, Route, RouteState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
 LIVE = frozenset({RouteState.PROPOSED, RouteState.CHANGING, RouteState.ACTIVE, RouteState.RETIRING})
-
-#: Earlier places of one key that are remembered; beyond these the oldest goes.
-MAX_EARLIER = 8
 
 
 def wire_keys(route: Route) -> Iterator[bytes]:
@@ -24,12 +23,32 @@ def wire_keys(route: Route) -> Iterator[bytes]:
         yield with_suffix(base, suffix)
 
 
-def earlier_of(route: Route, until_ms: int) -> tuple[EarlierRoute, ...]:
-    """What readers need of a route that is being replaced: its places, readable until ``until_ms``."""
+def earlier_of(route: Route, now_ms: int, readable_ms: int) -> tuple[EarlierRoute, ...]:
+    """What readers need of a route that is being replaced: its places, readable for ``readable_ms`` from now on.
+
+    Each suffix stands once, where it is readable longest: plans of one key come back to the same suffixes,
+    so a key may be split every hour and none of its places is forgotten before its time.
+    """
+    readable = tuple(earlier for earlier in route.earlier if earlier.until_ms > now_ms)
     if not route.suffixes or route.state is RouteState.PROPOSED:
-        return route.earlier
-    left = EarlierRoute(epoch=route.epoch, suffixes=route.suffixes, partitions=route.partitions, until_ms=until_ms)
-    return (*route.earlier, left)[-MAX_EARLIER:]
+        return readable
+    left = EarlierRoute(
+        epoch=route.epoch,
+        suffixes=route.suffixes,
+        partitions=route.partitions,
+        until_ms=max([now_ms + readable_ms, *(earlier.until_ms for earlier in readable)]),
+    )
+    others = (_without(earlier, left.suffixes) for earlier in readable)
+    return (*(earlier for earlier in others if earlier.suffixes), left)[-MAX_EARLIER:]
+
+
+def _without(earlier: EarlierRoute, suffixes: Collection[str]) -> EarlierRoute:
+    kept = [place for place in zip(earlier.suffixes, earlier.partitions, strict=False) if place[0] not in suffixes]
+    return msgspec.structs.replace(
+        earlier,
+        suffixes=tuple(suffix for suffix, _ in kept),
+        partitions=tuple(partition for _, partition in kept),
+    )
 
 
 class RouteBook:

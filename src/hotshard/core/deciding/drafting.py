@@ -75,7 +75,7 @@ class Drafts:
             partitions=(),
             changed_ms=moment.now_ms,
             reason=reason,
-            earlier=earlier_of(route, moment.now_ms + self._readable_ms),
+            earlier=earlier_of(route, moment.now_ms, self._readable_ms),
         )
 
     def _of(self, key: bytes, hot: Measured, before: Route | None, moment: Moment) -> Route:
@@ -98,5 +98,5 @@ class Drafts:
             share=hot.share,
             lower=hot.lower,
             upper=hot.upper,
-            earlier=() if before is None else earlier_of(before, moment.now_ms + self._readable_ms),
+            earlier=() if before is None else earlier_of(before, moment.now_ms, self._readable_ms),
         )

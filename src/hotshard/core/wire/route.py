@@ -12,6 +12,9 @@ from hotshard.core.wire.names import key_bytes
 
 SCHEMA: Final = 1
 
+#: Earlier places of one key: beyond these the oldest goes when they are written, and it is damage when they are read.
+MAX_EARLIER: Final = 64
+
 
 class Treatment(StrEnum):
     """What is done, or advised, about a hot key or tenant."""

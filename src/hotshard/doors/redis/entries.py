@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 import msgspec
 
 from hotshard.core.keys import MAX_SUFFIX_BYTES, SEPARATOR, is_suffixable
-from hotshard.core.wire.route import SCHEMA, Carry, HotEntry, Route, RouteState, Treatment
+from hotshard.core.wire.route import MAX_EARLIER, SCHEMA, Carry, HotEntry, Route, RouteState, Treatment
 from hotshard.doors.redis.layout import SCHEMA as META_SCHEMA
 from hotshard.doors.redis.layout import is_topic, meta_fields
 from hotshard.errors import WireError
@@ -23,7 +23,6 @@ MAX_VALUE_BYTES: Final = 64 * 1024
 #: More shards than this are no plan but damage.
 MAX_SHARDS: Final = 1024
 MAX_PARTITIONS: Final = 1_000_000
-MAX_EARLIER: Final = 64
 #: More routes than this in one topic are not looked at: the last good ones stay.
 MAX_ROUTES: Final = 50_000
 
