@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hotshard.doors.clock import ManualClock
-from hotshard.job.says import EVERY_S, Says
+from hotshard.job.quiet import EVERY_S
+from hotshard.job.says import Says
 
 
 @pytest.fixture

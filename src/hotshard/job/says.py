@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
+
+from hotshard.job.quiet import Pace
 
 if TYPE_CHECKING:
     from hotshard.doors.clock import Clock
-
-EVERY_S: Final = 10.0
 
 log = logging.getLogger("hotshard")
 
@@ -18,7 +18,7 @@ class Says:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._said_at_s: dict[str, float] = {}
+        self._pace = Pace(monotonic_s=clock.monotonic_s)
         self._since_s: dict[str, float] = {}
         #: Subjects whose present waiting was told.
         self._told: set[str] = set()
@@ -26,7 +26,7 @@ class Says:
     def waiting(self, subject: str, why: object) -> None:
         """Tell that ``subject`` is being waited for, unless that was told in the last 10 s."""
         since_s = self._since_s.setdefault(subject, self._clock.monotonic_s())
-        if self._may_say(subject):
+        if self._pace.held_back(subject) is not None:
             self._told.add(subject)
             log.warning("waiting for %s (%.0f s): %s", subject, self._clock.monotonic_s() - since_s, why)
 
@@ -42,12 +42,5 @@ class Says:
 
     def failed(self, what: str, fault: Exception) -> None:
         """Tell a fault of our own, with its traceback, unless the same was told in the last 10 s."""
-        if self._may_say(what):
+        if self._pace.held_back(what) is not None:
             log.error("%s", what, exc_info=fault)
-
-    def _may_say(self, subject: str) -> bool:
-        now_s = self._clock.monotonic_s()
-        if now_s - self._said_at_s.get(subject, float("-inf")) < EVERY_S:
-            return False
-        self._said_at_s[subject] = now_s
-        return True
