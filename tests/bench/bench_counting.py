@@ -93,7 +93,7 @@ class Run:
             part = self.parts[slab.partition]
             part.add(slab, now_ms, aliases)
             if part.waiting:
-                self._publish(part, now_ms)
+                self._publish(part)
             if now_ms - checked >= _CHECK_MS:
                 checked = now_ms
                 self._check(now_ms)
@@ -102,23 +102,23 @@ class Run:
         self._start()
         for part in self.parts:
             part.seal(wall_ms())
-            self._publish(part, wall_ms())
+            self._publish(part)
         self._stop()
 
     def _check(self, now_ms: int) -> None:
         for part in self.parts:
             if part.due(now_ms):
                 part.seal(now_ms)
-                self._publish(part, now_ms)
+                self._publish(part)
             elif version := part.early(now_ms):
                 self.early += 1
                 self.size += len(encode(version))
 
-    def _publish(self, part: PartitionPanes, now_ms: int) -> None:
+    def _publish(self, part: PartitionPanes) -> None:
         while pane := part.publishable():
             self.panes += 1
             self.size += len(encode(pane))
-            part.committed(pane.end, now_ms)
+            part.committed(pane.end)
 
     def _start(self) -> None:
         if self.profile:

@@ -58,7 +58,7 @@ def take(panes: PartitionPanes, now_ms: int = NOW_MS) -> list[Pane]:
     taken = []
     while pane := panes.publishable():
         taken.append(pane)
-        panes.committed(pane.end, now_ms)
+        panes.committed(pane.end)
     return taken
 
 

@@ -90,9 +90,9 @@ def test_panes_are_published_in_order_each_after_the_commit_of_the_one_before() 
     assert (panes.waiting, panes.committed_start, panes.position) == (2, 0, 3)
     first = head(panes)
     assert panes.publishable() is first
-    panes.committed(2, NOW_MS)
+    panes.committed(2)
     assert (panes.waiting, panes.committed_start, head(panes).start) == (1, 2, 2)
-    panes.committed(3, NOW_MS)
+    panes.committed(3)
     assert (panes.waiting, panes.committed_start, panes.publishable()) == (0, 3, None)
 
 
@@ -100,10 +100,10 @@ def test_panes_are_published_in_order_each_after_the_commit_of_the_one_before() 
 def test_only_the_oldest_sealed_pane_can_be_committed(end: int) -> None:
     panes = open_pane(b"a", b"b")
     with pytest.raises(ValueError, match="no pane that ends at 2"):
-        panes.committed(2, NOW_MS)
+        panes.committed(2)
     panes.seal(NOW_MS)
     with pytest.raises(ValueError, match=f"ends at {end} "):
-        panes.committed(end, NOW_MS)
+        panes.committed(end)
 
 
 # -- when a pane is due ------------------------------------------------------------------------------
@@ -246,7 +246,7 @@ def test_nothing_is_told_early_while_a_sealed_pane_waits() -> None:
     panes.seal(NOW_MS)
     flood(panes, 500, 0)
     assert panes.early(NOW_MS) is None
-    panes.committed(1, NOW_MS)
+    panes.committed(1)
     assert panes.early(NOW_MS) is not None
 
 

@@ -443,3 +443,22 @@ async def test_messages_stand_under_the_name_of_the_production_topic() -> None:
     (log,) = [log for each in partitions for log in each.committed(0, 10)]
     assert log.key == b"orders"
     assert wire.decode(log.value or b"") == watching.published()[0]
+
+
+class Spiteful(bytes):
+    def __hash__(self) -> int:
+        raise RuntimeError("spite")
+
+
+async def test_a_record_that_cannot_be_counted_is_told_with_its_offset_and_the_rest_counts(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    watching = Watching()
+    await watching.assigned()
+    slab = watching.slab(0)
+    slab.keys[4] = Spiteful(b"evil")
+    await watching.observer.take_safely(slab, lambda: True)
+    await watching.cut()
+    (pane,) = watching.published()
+    assert (pane.records, pane.failed) == (10, 1)
+    assert f"{SOURCE}-0: 1 records at offset 4 could not be counted: RuntimeError: spite" in caplog.messages

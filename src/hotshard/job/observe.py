@@ -19,6 +19,7 @@ from hotshard.core.wire import pane as wire
 from hotshard.doors.kafka.contract import Out, Publisher
 from hotshard.errors import HotshardError, UnavailableError
 from hotshard.job.held import Held
+from hotshard.job.quiet import Teller
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
@@ -76,6 +77,7 @@ class Observer:
         self._says = says
         self._held = Held()
         self._early_at_s = 0.0
+        self._tell = Teller(log)
         self.consumer: MirrorConsumer | None = None
         #: Records counted since start, and slabs that came too late to be used.
         self.records = 0
@@ -227,10 +229,17 @@ class Observer:
                 if not self._held.holds(place, panes):
                     continue
                 if good:
-                    panes.committed(end, self._clock.now_ms())
+                    panes.committed(end)
+                    self._tell_aside(place, panes)
                 else:
                     self._held.doubt([place])
         self._held.changed()
+
+    def _tell_aside(self, place: TP, panes: PartitionPanes) -> None:
+        for aside in panes.take_put_aside():
+            where = "" if aside.offset is None else f" at offset {aside.offset}"
+            what = f"{aside.records} records{where} could not be counted: {aside.reason}"
+            self._tell(place, f"{place.topic}-{place.partition}: {what}", logging.ERROR)
 
     async def _realign(self) -> None:
         """After any doubt: drop what is uncommitted, and read on from the committed offset."""

@@ -175,7 +175,7 @@ class PartitionPanes:
         """The oldest sealed pane: the one that may be published and committed, the same until it is."""
         return self._sealed[0] if self._sealed else None
 
-    def committed(self, end: int, now_ms: int) -> None:  # noqa: ARG002  # part of the agreed form
+    def committed(self, end: int) -> None:
         """The pane that ends at ``end`` is published and committed; the next one may be.
 
         Raises:
