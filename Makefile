@@ -6,7 +6,7 @@ READY := .venv/.ready
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test bench lint format lock clean
+.PHONY: help setup demo test bench picture lint format lock clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +26,9 @@ test: $(READY) ## all tests; installs Java, Maven and redis-server where it may
 bench: $(READY) ## records a second of the worker, a plain Faust agent and getmany, side by side
 	@sh tools/programs.sh >&2
 	@$(PYTHON_IN_VENV) -m tests.bench $(ARGS)
+
+picture: $(READY) ## the picture of the README, from a run of the demo
+	@$(PYTHON_IN_VENV) -m hotshard.demo.picture docs/demo.svg
 
 lint: $(READY) ## ruff, its formatter, and mypy
 	@$(PYTHON_IN_VENV) -m ruff check
