@@ -35,6 +35,7 @@ def make_app(job: Job, count: Callable[[], None]) -> Any:  # noqa: ANN401 - Faus
         job.group,
         broker=f"kafka://{job.bootstrap}",
         store="memory://",
+        datadir=job.result.with_suffix(".faust"),  # beside the result, and gone with it
         consumer_auto_offset_reset="earliest",
         topic_disable_leader=True,
         topic_allow_declare=False,
