@@ -12,8 +12,9 @@ from hotshard.core.deciding.decider import TopicDecider
 from hotshard.core.partitioners import partition_of
 from hotshard.core.wire.event import EventType
 from hotshard.doors.clock import ManualClock
+from hotshard.doors.kafka.contract import Out, TopicWanted
 from hotshard.errors import UnavailableError
-from hotshard.job.decide import FENCED_S, RETRY_S
+from hotshard.job.decide import FENCED_S, MAX_SEEKS, RETRY_S
 from tests.support.deciding import TOPIC, key
 from tests.support.job import PANES, Deciders, Producing, memory_kafka, turns
 
@@ -442,7 +443,49 @@ async def test_messages_that_are_gone_are_passed_over_and_said(house: House, cap
     await worker.round()
     await worker.round()
     assert f"messages {expected} to {expected + 2} are gone" in caplog.text
-    assert worker.deciding._expected[SEAT] == worker.positions[SEAT]  # noqa: SLF001
+    await house.live(worker, CALM, 2)
+    assert worker.heads()[-1].done > expected + 3
+
+
+async def test_a_hole_in_the_panes_topic_is_not_sought_for_ever(house: House, caplog: pytest.LogCaptureFixture) -> None:
+    worker = house.worker()
+    await worker.assigned()
+    await house.live(worker, CALM, 2)
+    expected = worker.positions[SEAT]
+    house.kafka.cluster.leave_open("somebody", [Out(topic=PANES, value=b"x", partition=SEAT)])
+    house.kafka.cluster.take("somebody")
+    await house.live(worker, CALM, 10)
+    assert len(worker.seeks) == MAX_SEEKS
+    assert f"messages {expected} to {expected + 1} are gone" in caplog.text
+    await house.all_told(worker)
+
+
+async def test_a_panes_topic_made_again_is_heard_from_its_beginning(house: House) -> None:
+    worker = house.worker()
+    await worker.assigned()
+    await house.live(worker, FLOOD, 6)
+    await house.live(worker, {}, 6)
+    before = house.producing.records
+    assert sum(report.records for report in worker.reports()) == before
+    epoch = worker.heads()[-1].registry_epoch
+    house.kafka.cluster.create(TopicWanted(name=PANES, partitions=2))
+    worker.positions = dict.fromkeys(worker.positions, 0)
+    await house.live(worker, FLOOD, 4)
+    assert worker.heads()[-1].registry_epoch == epoch + 1
+    await house.all_told(worker)
+    assert sum(report.lost for report in worker.reports()) == 0
+
+
+async def test_a_worker_that_finds_the_panes_topic_made_again_begins_anew(house: House) -> None:
+    first, second = house.worker(), house.worker()
+    await first.assigned()
+    await house.live(first, FLOOD, 30)
+    await house.live(first, {}, 6)
+    house.kafka.cluster.create(TopicWanted(name=PANES, partitions=2))
+    await second.assigned()
+    second.positions = dict.fromkeys(second.positions, 0)  # where a consumer goes whose offset is not there
+    await house.live(second, FLOOD, 4)
+    await house.all_told(second)
 
 
 async def test_nothing_is_heard_between_a_seek_that_is_wanted_and_the_seek(house: House) -> None:

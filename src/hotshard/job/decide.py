@@ -35,7 +35,10 @@ RETRY_S: Final = 1.0
 FENCED_S: Final = 2.0
 #: A rebalance is not held up longer than this for the connections of seats that are left.
 LEAVE_S: Final = 1.0
+#: So often a message that does not come is sought.
+MAX_SEEKS: Final = 5
 _STATE: Final = "the state topic"
+_PANES: Final = "the panes topic"
 
 
 class PanesConsumer(Protocol):
@@ -68,12 +71,15 @@ class Deciding:
         self._clock = clock
         self._says = says
         self._seats: dict[int, Seat] = {}
-        #: The message each seat hears next, and the one that was last sought.
+        #: The message each seat hears next, and how often it was sought.
         self._expected: dict[int, int] = {}
         self._sought: dict[int, int] = {}
+        #: Seats that heard a later message than that, and those that heard an earlier one.
         self._to_seek: set[int] = set()
-        #: Seats in doubt, and when they may be taken again.
+        self._to_check: set[int] = set()
+        #: Seats in doubt, and when they may be taken again; and those whose messages begin anew.
         self._lost: dict[int, float] = {}
+        self._anew: set[int] = set()
         self._heard = asyncio.Event()
         self.consumer: PanesConsumer | None = None
 
@@ -88,8 +94,10 @@ class Deciding:
     async def revoked(self) -> None:
         """Leave all seats; Kafka fences what might still be said for them."""
         seats, self._seats = self._seats, {}
-        for remembered in (self._expected, self._sought, self._to_seek, self._lost):
-            remembered.clear()
+        for places in (self._to_seek, self._to_check, self._anew):
+            places.clear()
+        for known in (self._expected, self._sought, self._lost):
+            known.clear()
         for seat in seats.values():
             self._release(seat)
         await self._leave(*seats.values())
@@ -106,16 +114,20 @@ class Deciding:
         self._heard.set()
 
     def _follows(self, partition: int, offset: int) -> bool:
-        """Whether this is the message to be heard next.
+        """Whether this is the message to be heard next; if not, what is to be done is seen to in the next round.
 
-        The panes topic has no holes, so a later offset is left over from before a seek, or what lay
-        between was deleted. Which of the two is told by seeking: what comes then is all there is.
+        The panes topic has no holes, so one in between was dropped on its way, or is deleted. An earlier
+        one was heard before, or the topic was made again.
         """
         expected = self._expected[partition]
-        if offset <= expected:
-            return offset == expected
-        if self._sought.get(partition) == expected:
-            log.warning("panes topic, partition %d: messages %d to %d are gone", partition, expected, offset - 1)
+        if offset == expected:
+            self._sought.pop(partition, None)
+            return True
+        if offset < expected:
+            self._to_check.add(partition)
+            return False
+        if self._sought.get(partition, 0) >= MAX_SEEKS:
+            self._tell_gone(partition, expected, offset)
             return True
         self._to_seek.add(partition)
         return False
@@ -138,7 +150,7 @@ class Deciding:
         for partition in [each for each, from_s in self._lost.items() if from_s <= now_s]:
             if partition in self._seats:
                 await self._take_again(self._seats[partition])
-        await self._seek()
+        await self._put_in_order()
 
     async def _something_heard(self) -> None:
         try:
@@ -205,6 +217,7 @@ class Deciding:
     async def _taken(self, partition: int) -> tuple[Seat, int]:
         """A seat that holds its transactional id and knows the state, and where it is to be heard from."""
         seat = self._seating.make_seat(partition)
+        seat.begins_anew = partition in self._anew
         try:
             return seat, await seat.take(self._seating.names(partition))
         except BaseException:
@@ -214,8 +227,11 @@ class Deciding:
     def _sit(self, seat: Seat, position: int) -> int:
         """From now on the seat is ours, and is heard from ``position``, which has been sought."""
         self._seats[seat.partition] = seat
-        self._expected[seat.partition] = self._sought[seat.partition] = position
+        self._expected[seat.partition] = position
+        self._sought.pop(seat.partition, None)
         self._to_seek.discard(seat.partition)
+        self._to_check.discard(seat.partition)
+        self._anew.discard(seat.partition)
         self._lost.pop(seat.partition, None)
         for decider in seat.deciders.values():
             registry = decider.registry_state()
@@ -223,21 +239,44 @@ class Deciding:
                 self._keeper.keep(registry)
         return position
 
-    async def _seek(self) -> None:
-        """Read again from the message that should have come."""
-        wanted = {partition: self._expected[partition] for partition in self._to_seek if partition in self._seats}
-        if not wanted or self.consumer is None:
-            return
-        try:
-            await self.consumer.seek_back({TP(self._seating.panes_topic, each): at for each, at in wanted.items()})
-        except HotshardError as error:
-            self._says.waiting("the panes topic", error)
-            return
-        self._says.well("the panes topic")
-        for partition, at in wanted.items():
+    async def _put_in_order(self) -> None:
+        """See to the seats that heard a message which does not follow on."""
+        for partition in sorted(self._to_seek | self._to_check):
+            seat = self._seats.get(partition)
+            try:
+                if seat is not None and partition not in self._lost:
+                    await self._look(seat)
+            except HotshardError as error:
+                self._says.waiting(_PANES, error)
+                return
             self._to_seek.discard(partition)
-            if partition in self._seats:
-                self._sought[partition] = at
+            self._to_check.discard(partition)
+
+    async def _look(self, seat: Seat) -> None:
+        held, partition = await seat.reach(), seat.partition
+        self._says.well(_PANES)
+        if not self._holds(seat):
+            return
+        if partition in self._to_check and held.stop < self._expected[partition]:
+            log.warning("panes topic, partition %d: it was made again, or has lost what was read of it", partition)
+            self._anew.add(partition)
+            self._doubt(seat, 0.0)
+        elif partition in self._to_seek:
+            await self._seek(seat, held.start)
+
+    async def _seek(self, seat: Seat, first: int) -> None:
+        """Read again from the message that should have come, or from the first that there still is."""
+        partition = seat.partition
+        if first > self._expected[partition]:
+            self._tell_gone(partition, self._expected[partition], first)
+            seat.passed(first)
+            self._expected[partition] = first
+        if self.consumer is not None:
+            await self.consumer.seek_back({TP(self._seating.panes_topic, partition): self._expected[partition]})
+        self._sought[partition] = self._sought.get(partition, 0) + 1
+
+    def _tell_gone(self, partition: int, start: int, end: int) -> None:
+        log.warning("panes topic, partition %d: messages %d to %d are gone", partition, start, end - 1)
 
     def _release(self, seat: Seat) -> None:
         for topic in seat.deciders:

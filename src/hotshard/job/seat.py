@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hotshard.core.deciding.anew import begun_anew
 from hotshard.core.deciding.decider import TopicDecider
 from hotshard.core.wire import event, pane, report, state
 from hotshard.core.wire.route import Route
@@ -83,6 +84,8 @@ class Seat:
         self._make = make
         self._tell = Teller(log)
         self.deciders: dict[str, TopicDecider] = {}
+        #: To be set before it is taken, when the panes topic was made again.
+        self.begins_anew = False
         #: Messages that could not be read, or of topics that the settings do not name.
         self.skipped = 0
 
@@ -90,16 +93,22 @@ class Seat:
         """Take the seat for these topics; returns the offset in the panes topic to hear from."""
         await self._speaker.take()
         stored = read_state(await self._reader.read_all(self._topics.state, self.partition))
+        heads = {name: begun_anew(head) if self.begins_anew else head for name, head in stored.heads.items()}
         self.deciders = {
-            name: self._make(name, stored.heads.get(name), tuple(stored.routes.get(name, {}).values()))
-            for name in names
+            name: self._make(name, heads.get(name), tuple(stored.routes.get(name, {}).values())) for name in names
         }
-        starts = [head.replay_from for name, head in stored.heads.items() if name in self.deciders]
+        starts = [head.replay_from for name, head in heads.items() if name in self.deciders]
         # A topic that is new here begins with the others; where all are new, at the beginning.
-        earliest = (await self._admin.start_offsets(self._topics.panes)).get(self.partition, 0)
-        position = max(min(starts, default=0), earliest)
+        position = max(min(starts, default=0), (await self.reach()).start)
         self.passed(position)
         return position
+
+    async def reach(self) -> range:
+        """The messages that the panes topic still holds of this partition (the embedded broker tells of fewer)."""
+        starts = await self._admin.start_offsets(self._topics.panes)
+        ends = await self._admin.end_offsets(self._topics.panes)
+        start = starts.get(self.partition, 0)
+        return range(start, max(start, ends.get(self.partition, 0)))
 
     def hear(self, value: bytes | None, at: int, now_ms: int) -> None:
         """Hear the message at offset ``at``. A damaged one is counted and skipped."""
