@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import time
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from hotshard.doors.kafka.real import AioKafka
 from hotshard.errors import HotshardError, RefusedError, SettingsError, UnavailableError
 from tests.support.eventually import eventually
 from tests.support.require import require
+from tests.support.swallowed import swallowed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -270,3 +272,29 @@ async def test_a_cancelled_call_leaves_a_speaker_that_must_be_taken_again(shaky:
     with pytest.raises(UnavailableError, match="taken again"):
         await parts.speaker.say([Out(parts.topic, b"v")])
     await eventually(parts.takes_and_says, within_s=_UP_AGAIN_S)
+
+
+async def test_a_speaker_that_is_stopped_while_it_is_being_fenced_leaves_no_exception_behind(
+    kafka: ApacheKafka, fresh_topic_name: str
+) -> None:
+    """As when a worker wakes that was paused: its partitions are taken away while it still speaks."""
+    door = reach(kafka.bootstrap)
+    admin = door.admin()
+    await admin.ensure(TopicWanted(name=fresh_topic_name, partitions=2, replication=1, config={}))
+    outs = [Out(fresh_topic_name, b"v", b"k", partition) for partition in (0, 1)]
+    old, new = door.speaker(fresh_topic_name), door.speaker(fresh_topic_name)
+    await old.take()
+    await old.say(outs)
+    await new.take()
+    for pause_s in (0.0, 0.001, 0.002, 0.004, 0.008):
+        speaking = asyncio.create_task(old.say(outs))
+        await asyncio.sleep(pause_s)
+        await old.stop()
+        (answer,) = await asyncio.gather(speaking, return_exceptions=True)
+        assert isinstance(answer, HotshardError)
+        del speaking, answer
+        await old.take()
+        await new.take()
+    await asyncio.gather(old.stop(), new.stop(), admin.stop())
+    gc.collect()
+    assert swallowed() == []

@@ -73,6 +73,7 @@ class Sending:
 
     async def stop(self) -> None:
         """End in good order; what is sent has been waited for, so nothing is flushed for long."""
+        self._see_failures()
         try:
             async with asyncio.timeout(_LETTING_GO_S):
                 await self.producer.stop()
@@ -86,8 +87,7 @@ class Sending:
         which rests on private names.
         """
         producer = self.producer
-        for future in _inner_futures(producer):
-            future.add_done_callback(_seen)
+        self._see_failures()
         sender = producer._sender.sender_task  # noqa: SLF001 -- see above
         if sender is not None:
             sender.add_done_callback(_seen)
@@ -101,6 +101,11 @@ class Sending:
         if sender is not None:
             sender.cancel()
             await asyncio.wait([sender], timeout=_LETTING_GO_S)
+
+    def _see_failures(self) -> None:
+        """What is being sent by somebody else now may fail; it is for them to hear of it."""
+        for future in _inner_futures(self.producer):
+            future.add_done_callback(_seen)
 
 
 def _offset(written: RecordMetadata) -> int | None:
