@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import CommitFailedError, IllegalGenerationError, RebalanceInProgressError, UnknownMemberIdError
@@ -12,22 +12,6 @@ from hotshard.errors import MissingTopicError
 
 if TYPE_CHECKING:
     from hotshard.doors.kafka.real_link import Link
-
-
-class Groups(Protocol):
-    """Looks after the offsets of a group from outside."""
-
-    async def begin_at_end(self, group: str, topic: str) -> bool:
-        """Commit the end of every partition of ``topic`` if ``group`` has no offset of it yet; True if it did.
-
-        A partition that has no offset after that appeared later. False also where another worker is
-        about to do the same or has members already: then it is its members that commit.
-
-        Raises:
-            UnavailableError, RefusedError, MissingTopicError: as every door to Kafka.
-
-        """
-        ...
 
 
 #: The group has members: they have their offsets, or commit them themselves.
@@ -41,6 +25,15 @@ class RealGroups:
         self._link = link
 
     async def begin_at_end(self, group: str, topic: str) -> bool:
+        """Commit the end of every partition of ``topic`` if ``group`` has no offset of it yet; True if it did.
+
+        A partition that has no offset after that appeared later. False also where another worker is
+        about to do the same or has members already: then it is its members that commit.
+
+        Raises:
+            UnavailableError, RefusedError, MissingTopicError: as every door to Kafka.
+
+        """
         consumer = AIOKafkaConsumer(group_id=group, enable_auto_commit=False, **self._link.kwargs())
         async with self._link.connecting(f"look at the offsets of group {group}"):
             await consumer.start()
