@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -216,10 +215,12 @@ async def _kept_up(name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> 
 
 async def _within(seconds: float, *steps: Coroutine[Any, Any, Any]) -> None:
     """Let each step have its time; one that fails or takes longer is left."""
-    with contextlib.suppress(TimeoutError):
+    try:
         async with asyncio.timeout(seconds):
             for result in await asyncio.gather(*steps, return_exceptions=True):
                 if isinstance(result, HotshardError):
                     log.info("while stopping: %s", result)
                 elif isinstance(result, Exception):
                     log.warning("while stopping: %s: %s", type(result).__name__, result)
+    except TimeoutError:
+        log.info("while stopping: left what was not done after %.0f s", seconds)
