@@ -59,13 +59,26 @@ def test_loggers_are_limited_by_kind_of_line_and_let_loose_again(caplog: pytest.
 
 
 @pytest.mark.parametrize(
-    "line", ["Aiokafka has not sent fetch request for %r since start (started %s)", "No active partitions for TP"]
+    "line",
+    [
+        "Aiokafka has not sent fetch request for %r since start (started %s)",
+        "No active partitions for TP",
+        "[^--SlabThread]: Thread keepalive is not responding...",
+    ],
 )
 def test_what_faust_says_wrongly_is_not_said_at_all(caplog: pytest.LogCaptureFixture, line: str) -> None:
     undo = limit_loggers(("loud",))
     logging.getLogger("loud.faust").error(line, *(("tp", "now") if "%" in line else ()))
     undo()
     assert caplog.messages == []
+
+
+def test_lines_of_one_service_are_told_apart(caplog: pytest.LogCaptureFixture) -> None:
+    undo = limit_loggers(("loud",))
+    logging.getLogger("loud").error("[^--Consumer]: one")
+    logging.getLogger("loud").error("[^--Consumer]: another")
+    undo()
+    assert caplog.messages == ["[^--Consumer]: one", "[^--Consumer]: another"]
 
 
 def test_what_aiokafka_says_of_an_outage_is_left_to_our_own_line(caplog: pytest.LogCaptureFixture) -> None:

@@ -100,7 +100,7 @@ class _Relay(logging.Handler):
         self._never = never
 
     def emit(self, record: logging.LogRecord) -> None:
-        text = str(record.msg)
+        text = _unlabelled(str(record.msg))
         if text.startswith(self._never):
             return
         held_back = self._pace.held_back((record.name, record.levelno, text.partition(":")[0][:60]))
@@ -133,6 +133,11 @@ def limit_loggers(
             logger.setLevel(old_level)
 
     return undo
+
+
+def _unlabelled(text: str) -> str:
+    """The line without the service's name that mode puts before it: ``[^--Consumer]: line``."""
+    return text.partition("]: ")[2] if text.startswith("[^") else text
 
 
 def _more(held_back: int) -> str:
