@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hotshard.core.panes.cutting import IDLE_MS
+from hotshard.core.panes.cutting import IDLE_MS, start_offset
 from hotshard.core.policy.thresholds import Policy
 from hotshard.core.topic import KeyLayout, Load
 from hotshard.core.wire.pane import Row, encode, travelling_key
@@ -460,3 +460,22 @@ def test_only_the_latest_of_what_was_put_aside_is_kept() -> None:
     panes.add(slab(0, [Spiteful(b"%d" % n) for n in range(40)]), NOW_MS, NONE)
     assert [aside.offset for aside in panes.take_put_aside()] == list(range(24, 40))
     assert take(panes)[0].failed == 40
+
+
+# -- where to read on --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("committed", "earliest", "watermark", "start"),
+    [
+        (7, 0, None, 7),
+        (7, 7, 7, 7),
+        (None, 3, None, 3),  # a partition that appeared later
+        (7, 8, 20, 8),  # records were deleted before they were read
+        (7, 0, 6, 0),  # the topic was made again
+    ],
+)
+def test_reading_goes_on_at_the_committed_offset_while_it_is_there(
+    committed: int | None, earliest: int, watermark: int | None, start: int
+) -> None:
+    assert start_offset(committed, earliest, watermark) == start

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from hotshard.core.deciding.book import RETIRED_MS
 from hotshard.core.wire import state
 from hotshard.core.wire.route import EarlierRoute, Epoch, HotEntry, HotKind, Route, RouteState
 from hotshard.doors.clock import ManualClock
 from hotshard.doors.kafka.contract import Log, Out, TopicWanted
 from hotshard.doors.kafka.memory import MemoryKafka
-from hotshard.job.routed import RETIRED_MS, Routed, follow_state
+from hotshard.job.routed import Routed, follow_state
 from hotshard.job.says import Says
 from tests.support.deciding import HEAD
 from tests.support.eventually import eventually

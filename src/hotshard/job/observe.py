@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from faust.types import TP
 
-from hotshard.core.panes.cutting import PartitionPanes
+from hotshard.core.panes.cutting import PartitionPanes, start_offset
 from hotshard.core.wire import pane as wire
 from hotshard.doors.kafka.contract import Out, Publisher
 from hotshard.errors import HotshardError, UnavailableError
@@ -94,7 +94,7 @@ class Observer:
         self._held.renew(generation)
         committed = await self._consumer().committed(places) if places else {}
         earliest = await self._consumer().earliest(places) if places else {}
-        starts = {place: _start(committed.get(place), earliest[place], None) for place in places}
+        starts = {place: start_offset(committed.get(place), earliest[place], None) for place in places}
         await self._commit_starts(starts, committed, generation)
         if self._held.generation != generation:
             return {}  # taken away meanwhile
@@ -250,7 +250,7 @@ class Observer:
         committed = await self._consumer().committed(doubted)
         earliest = await self._consumer().earliest(doubted)
         starts = {
-            place: _start(committed.get(place), earliest[place], self._held.watermark(place)) for place in doubted
+            place: start_offset(committed.get(place), earliest[place], self._held.watermark(place)) for place in doubted
         }
         await self._commit_starts(starts, committed, generation)
         opened = {
@@ -320,14 +320,3 @@ class Observer:
         if self.consumer is None:
             raise RuntimeError("the observer has no consumer yet")
         return self.consumer
-
-
-def _start(committed: int | None, earliest: int, watermark: int | None) -> int:
-    """Where to read on: the committed offset, or the earliest record where that offset is no longer there.
-
-    ``watermark`` is given where records told it; an end offset asked for is not trusted, as the
-    embedded broker answers one that is too low.
-    """
-    if committed is None or committed < earliest or (watermark is not None and committed > watermark):
-        return earliest
-    return committed

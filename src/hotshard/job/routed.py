@@ -7,11 +7,11 @@ import logging
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from hotshard.core.deciding.book import wire_keys
+from hotshard.core.deciding.book import counted_exactly
 from hotshard.core.wire import state
-from hotshard.core.wire.route import HotKind, Route, RouteState
+from hotshard.core.wire.route import HotKind, Route
 from hotshard.errors import HotshardError, WireError
 
 if TYPE_CHECKING:
@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from hotshard.job.says import Says
 
 log = logging.getLogger("hotshard.routed")
-
-#: A retired route is still counted exactly for so long, for producers that have not heard of it; later, what
-#: stands under its suffixes is added up by the decider. Every pane carries what is counted exactly.
-RETIRED_MS: Final = 600_000
 
 Aliases = Mapping[bytes, bytes]
 _NONE: Aliases = MappingProxyType({})
@@ -67,12 +63,8 @@ class Routed:
         return topic
 
     def _make(self, topic: str) -> Aliases:
-        aliases = {key: key for key in self._hot.get(topic, ())}
-        horizon_ms = self._told_ms.get(topic, 0) - RETIRED_MS
-        for base, route in self._routes[topic].items():
-            if route.state is not RouteState.RETIRED or route.changed_ms >= horizon_ms:
-                aliases.update(dict.fromkeys(wire_keys(route), base))
-        return MappingProxyType(aliases)
+        routes, hot = self._routes[topic].values(), self._hot.get(topic, ())
+        return MappingProxyType(counted_exactly(routes, hot, self._told_ms.get(topic, 0)))
 
 
 async def follow_state(reader: Reader, topic: str, routed: Routed, says: Says) -> None:

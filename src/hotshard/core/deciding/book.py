@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
 LIVE = frozenset({RouteState.PROPOSED, RouteState.CHANGING, RouteState.ACTIVE, RouteState.RETIRING})
 
+#: A retired route is still counted exactly for so long, for producers that have not heard of it; later, what
+#: stands under its suffixes is added up by the decider. Every pane carries what is counted exactly.
+RETIRED_MS = 600_000
+
 
 def wire_keys(route: Route) -> Iterator[bytes]:
     """Every key under which records of the route's base key may stand: itself, its shards, its earlier shards."""
@@ -21,6 +25,15 @@ def wire_keys(route: Route) -> Iterator[bytes]:
     yield base
     for suffix in {*route.suffixes, *(suffix for earlier in route.earlier for suffix in earlier.suffixes)}:
         yield with_suffix(base, suffix)
+
+
+def counted_exactly(routes: Iterable[Route], hot: Iterable[bytes], now_ms: int) -> dict[bytes, bytes]:
+    """The base key of every wire key that is counted beside the sketches: of routed keys, and of those hot now."""
+    counted = {key: key for key in hot}
+    for route in routes:
+        if route.state is not RouteState.RETIRED or route.changed_ms >= now_ms - RETIRED_MS:
+            counted.update(dict.fromkeys(wire_keys(route), route.base_key))
+    return counted
 
 
 def earlier_of(route: Route, now_ms: int, readable_ms: int) -> tuple[EarlierRoute, ...]:

@@ -32,6 +32,17 @@ _BEHIND_MS: Final = 10_000
 _ASIDE_KEPT: Final = 16
 
 
+def start_offset(committed: int | None, earliest: int, watermark: int | None) -> int:
+    """Where to read on: the committed offset, or the earliest record where that offset is no longer there.
+
+    ``watermark`` is given where records told it; an end offset asked for is not trusted, as the
+    embedded broker answers one that is too low.
+    """
+    if committed is None or committed < earliest or (watermark is not None and committed > watermark):
+        return earliest
+    return committed
+
+
 class _Open:
     """The pane that is being counted."""
 
