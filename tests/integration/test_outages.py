@@ -156,6 +156,12 @@ async def test_the_worker_goes_on_by_itself_when_kafka_is_stopped_or_killed_and_
             reported = traffic.acked
             await eventually(lambda: _more_reported(install, topic, reported), within_s=40)
 
+            own_kafka.pause()
+            assert worker.stop() == 0
+            own_kafka.resume()
+            worker.start()
+            await worker.assigned()
+
             own_kafka.kill()
             await worker.says("waiting for")
             assert worker.stop() == 0

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from hotshard.demo.servers import ApacheKafka, free_port
 from hotshard.demo.servers.kafka import Login
@@ -16,7 +17,7 @@ from hotshard.doors.kafka.connection import KafkaConnection
 from hotshard.doors.kafka.real import AioKafka
 from tests.support.eventually import eventually
 from tests.support.exactness import assert_exact
-from tests.support.topics import create_topic
+from tests.support.topics import admin, create_topic
 from tests.support.traffic import Traffic
 from tests.support.workers import Install, WorkerProcess
 
@@ -98,14 +99,20 @@ async def test_what_is_missing_is_made_or_waited_for_and_nothing_but_redis_and_k
 ) -> None:
     """hotshard's own topics are made, a source that is missing is waited for, and so is Redis."""
     nowhere = f"127.0.0.1:{free_port()}"
-    install = install_at(kafka.bootstrap, f"redis://{nowhere}/0", fresh_topic_name, tmp_path)
+    kept = {"panes_retention_s": 3600, "windows_retention_s": 7200, "events_retention_s": 10800}
+    install = install_at(kafka.bootstrap, f"redis://{nowhere}/0", fresh_topic_name, tmp_path, own_topics=kept)
     worker = begin(worker_at, install)
     line = await worker.says(f"waiting for source {fresh_topic_name}")
     assert "does not exist; create it or correct its name" in line
-    admin = AioKafka(KafkaConnection(bootstrap_servers=(kafka.bootstrap,))).admin()
+    ours = AioKafka(KafkaConnection(bootstrap_servers=(kafka.bootstrap,))).admin()
     for name in (install.panes, install.state, install.windows, install.events):
-        assert await admin.partitions(name) == 2, name
-    await admin.stop()
+        assert await ours.partitions(name) == 2, name
+    await ours.stop()
+    for name, kept_ms in zip(
+        (install.panes, install.windows, install.events), (3_600_000, 7_200_000, 10_800_000), strict=True
+    ):
+        assert await config(kafka.bootstrap, name) >= {("cleanup.policy", "delete"), ("retention.ms", str(kept_ms))}
+    assert ("cleanup.policy", "compact") in await config(kafka.bootstrap, install.state)
     await create_topic(kafka.bootstrap, fresh_topic_name, 3)
     await worker.assigned()
     async with Traffic(kafka.bootstrap, fresh_topic_name) as traffic:
@@ -118,6 +125,14 @@ async def test_what_is_missing_is_made_or_waited_for_and_nothing_but_redis_and_k
         await assert_exact(install, fresh_topic_name, traffic)
     assert worker.stop() == 0
     assert worker.recent.count("waiting for Redis") <= 2
+
+
+async def config(bootstrap: str, topic: str) -> set[tuple[str, str]]:
+    """How a topic stands at the broker."""
+    async with admin(bootstrap) as client:
+        (answer,) = await client.describe_configs([ConfigResource(ConfigResourceType.TOPIC, topic)])
+    ((_, _, _, _, entries),) = answer.resources
+    return {(entry[0], entry[1]) for entry in entries}
 
 
 def listening(pid: int) -> list[str]:

@@ -309,6 +309,11 @@ def test_every_public_name_is_there() -> None:
         assert getattr(hotshard, name) is not None
 
 
+def test_what_users_were_promised_is_among_them() -> None:
+    helpers = {"partition_key", "sharded_partition_key", "base_key", "describe_skew", "skew_alerts"}
+    assert helpers | {"Registry", "AsyncRegistry", "RegistryState", "shard"} <= set(hotshard.__all__)
+
+
 def test_the_version_is_that_of_the_package() -> None:
     project = tomllib.loads((Path(__file__).resolve().parents[2] / "pyproject.toml").read_text())["project"]
     assert hotshard.__version__ == project["version"]

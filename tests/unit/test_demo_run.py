@@ -7,15 +7,20 @@ import contextlib
 import json
 import os
 import signal
-from typing import TYPE_CHECKING
+import socket
+import tempfile
+from typing import TYPE_CHECKING, Self
 
 import pytest
 
+from hotshard.cli.ending import ended
 from hotshard.demo import ground as ground_module
 from hotshard.demo import run
 from hotshard.demo.ground import Ground, prepared
 from hotshard.demo.measures import Half, Outcome
 from hotshard.demo.run import DemoOptions, run_demo
+from hotshard.demo.servers import RedisServer
+from hotshard.demo.servers.choose import Chosen
 from hotshard.errors import RefusedError, UnavailableError
 
 if TYPE_CHECKING:
@@ -154,6 +159,42 @@ def test_without_any_broker_what_is_missing_is_said(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(ground_module, "choose_kafka", nothing)
     with pytest.raises(UnavailableError, match="no Kafka can be started here: java is not installed"):
         run_demo(DemoOptions())
+
+
+def test_a_taken_port_is_one_line_and_what_runs_already_is_ended(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    kafka = _KafkaTwin()
+    monkeypatch.setattr(ground_module, "choose_kafka", lambda: Chosen(kafka, "a twin"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    with socket.create_server(("127.0.0.1", 0)) as holder:
+        port = holder.getsockname()[1]
+        monkeypatch.setattr(ground_module, "choose_redis", lambda: Chosen(RedisServer(port), "taken"))
+        assert ended(lambda: run_demo(DemoOptions()), tracebacks=False) == 1
+    out, err = capsys.readouterr()
+    assert (out, err.splitlines()[2:]) == (
+        "",
+        [f"hotshard: port {port} is in use; choose another or stop what holds it"],
+    )
+    assert kafka.running is False
+    assert list(tmp_path.iterdir()) == []
+
+
+class _KafkaTwin:
+    """Runs inside ``with``."""
+
+    bootstrap, transactions = "k:1", True
+
+    def __init__(self) -> None:
+        self.running: bool | None = None
+
+    def __enter__(self) -> Self:
+        self.running = True
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.running = False
 
 
 def test_given_servers_are_taken_and_none_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
