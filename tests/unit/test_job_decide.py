@@ -188,6 +188,23 @@ async def test_a_fault_of_our_own_ends_nothing_and_is_said_once(
     await house.all_told(worker)
 
 
+async def test_a_fault_while_a_seat_is_taken_again_ends_nothing_and_is_said_once(
+    house: House, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    worker = house.worker()
+    await worker.assigned()
+    await house.live(worker, CALM, 3)
+    with monkeypatch.context() as patch:
+        patch.setattr(TopicDecider, "decide", lambda *_: 1 / 0)
+        patch.setattr(TopicDecider, "__init__", lambda *_, **__: 1 / 0)
+        for _ in range(18):
+            await worker.round(0.5)
+    assert len(worker.speakers) <= 2 + 10
+    assert caplog.text.count("could not be taken again") == 1
+    await house.live(worker, FLOOD, 5)
+    await house.all_told(worker)
+
+
 # -- fenced ------------------------------------------------------------------------------------------
 
 

@@ -211,8 +211,14 @@ class Deciding:
                 self._sit(seat, position)
         except HotshardError as error:
             self._says.waiting(_STATE, error)
-            if partition in self._lost:
-                self._lost[partition] = self._clock.monotonic_s() + RETRY_S
+            self._put_off(partition)
+        except Exception as fault:  # noqa: BLE001 - no fault of ours ends the worker, or keeps other seats waiting
+            self._says.failed(f"partition {partition} could not be taken again from the state", fault)
+            self._put_off(partition)
+
+    def _put_off(self, partition: int) -> None:
+        if partition in self._lost:
+            self._lost[partition] = self._clock.monotonic_s() + RETRY_S
 
     async def _taken(self, partition: int) -> tuple[Seat, int]:
         """A seat that holds its transactional id and knows the state, and where it is to be heard from."""
