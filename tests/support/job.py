@@ -86,6 +86,7 @@ class Mirror:
     steps: list[tuple[str, Any]] = field(default_factory=list)
     committed_at: dict[TP, int] = field(default_factory=dict)
     earliest_at: dict[TP, int] = field(default_factory=dict)
+    latest_at: dict[TP, int] = field(default_factory=dict)
     generation: int = 1
     #: So many of the next commits are refused; so many take place, but the answer is lost.
     refuse: int = 0
@@ -119,6 +120,10 @@ class Mirror:
     async def earliest(self, places: Collection[TP]) -> Mapping[TP, int]:
         self._check()
         return {place: self.earliest_at.get(place, 0) for place in places}
+
+    async def latest(self, places: Collection[TP]) -> Mapping[TP, int]:
+        self._check()
+        return {place: self.latest_at[place] for place in places}
 
     async def marks(self) -> Mapping[TP, tuple[int, int, int]]:
         return {}
@@ -161,7 +166,7 @@ class NotingPublisher:
 class Watching:
     """An observer of one source of some partitions, on twins, with a clock turned by hand."""
 
-    def __init__(self, *partitions: int, sources: Mapping[str, int] | None = None) -> None:
+    def __init__(self, *partitions: int, sources: Mapping[str, int] | None = None, new: bool = False) -> None:
         self.clock = ManualClock()
         self.kafka = memory_kafka(self.clock)
         self.mirror = Mirror()
@@ -173,6 +178,7 @@ class Watching:
             worker="w1",
             panes_topic=PANES,
             window_ms=10_000,
+            new=frozenset(counts) if new else frozenset(),
         )
         self.observer = Observer(
             what, publisher=self.publisher, routed=Routed(), clock=self.clock, says=Says(self.clock)

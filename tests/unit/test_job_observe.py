@@ -298,6 +298,20 @@ async def test_reading_begins_at_the_committed_offset_or_at_the_earliest_record(
     assert [offsets for step, offsets in watching.mirror.steps] == commits
 
 
+async def test_a_source_that_is_new_to_a_running_group_begins_at_its_end_and_later_partitions_at_their_earliest() -> (
+    None
+):
+    watching = Watching(new=True)
+    p1 = TP(P0.topic, 1)
+    watching.mirror.latest_at = {P0: 900}
+    watching.mirror.refuse = 1
+    with pytest.raises(UnavailableError):
+        await watching.assigned()
+    assert await watching.assigned() == {P0: 900}
+    watching.mirror.latest_at = {P0: 950, p1: 40}
+    assert await watching.assigned(places=[P0, p1]) == {P0: 900, p1: 0}
+
+
 async def test_nothing_is_counted_from_a_start_that_could_not_be_committed() -> None:
     watching = Watching()
     watching.mirror.refuse = 1

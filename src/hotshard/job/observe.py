@@ -50,6 +50,8 @@ class MirrorConsumer(Protocol):
 
     async def earliest(self, places: Collection[TP]) -> Mapping[TP, int]: ...
 
+    async def latest(self, places: Collection[TP]) -> Mapping[TP, int]: ...
+
     async def marks(self) -> Mapping[TP, tuple[int, int, int]]: ...
 
     async def seek_back(self, offsets: Mapping[TP, int]) -> None: ...
@@ -64,6 +66,8 @@ class Observing:
     panes_topic: str
     window_ms: int
     pane_ms: int = 1000
+    #: Sources that are new to a group which has members already; their partitions begin at the end.
+    new: frozenset[str] = frozenset()
 
 
 class Observer:
@@ -76,6 +80,7 @@ class Observer:
         self._clock = clock
         self._says = says
         self._held = Held()
+        self._new = set(what.new)
         self._early_at_s = 0.0
         self._tell = Teller(log)
         self.consumer: MirrorConsumer | None = None
@@ -89,13 +94,17 @@ class Observer:
         """Start counting these partitions from their committed offsets; returns where each starts.
 
         A partition without a committed offset appeared after the group began (a new group commits
-        its start for all of them beforehand): it begins at its earliest record.
+        its start for all of them beforehand): it begins at its earliest record. Those of a source
+        that is new to a running group begin at their end.
         """
         self._held.renew(generation)
         committed = await self._consumer().committed(places) if places else {}
         earliest = await self._consumer().earliest(places) if places else {}
-        starts = {place: start_offset(committed.get(place), earliest[place], None) for place in places}
+        new = [place for place in places if place.topic in self._new and place not in committed]
+        begun = {**(await self._consumer().latest(new) if new else {}), **committed}
+        starts = {place: start_offset(begun.get(place), earliest[place], None) for place in places}
         await self._commit_starts(starts, committed, generation)
+        self._new -= {place.topic for place in places}
         if self._held.generation != generation:
             return {}  # taken away meanwhile
         for place, start in starts.items():

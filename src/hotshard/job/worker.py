@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from hotshard.core.deciding.decider import Setup, TopicDecider
 from hotshard.doors.clock import Clock, SystemClock
-from hotshard.doors.kafka.groups import RealGroups
+from hotshard.doors.kafka.groups import Begun, RealGroups
 from hotshard.doors.kafka.real import AioKafka
 from hotshard.doors.redis.real import RedisRegistry
 from hotshard.errors import HotshardError, UnavailableError
@@ -70,8 +70,7 @@ class Worker:
         """Look everything up, and begin to observe and to decide."""
         await self._ensure_topics()
         watched = await self._look_up()
-        await self._begin_groups(watched)
-        self.observer = self._make_observer(watched)
+        self.observer = self._make_observer(watched, await self._begin_groups(watched))
         self.deciding = self._make_deciding(watched)
         self._spawn("state", lambda: follow_state(self._reader, self._topics.state, self._routed, self._says))
         self._spawn("registry", self._keeper.run)
@@ -124,12 +123,16 @@ class Worker:
             await mirror.stop()
             await production.stop()
 
-    async def _begin_groups(self, watched: Watched) -> None:
-        """A new group begins at the end of its topics, and has committed that before its first member joins."""
+    async def _begin_groups(self, watched: Watched) -> frozenset[str]:
+        """A new group begins at the end of its topics, and has committed that before its first member joins.
+
+        Returns the sources that are new to a group with members, whose beginning the observer commits.
+        """
         groups, group = RealGroups(self._mirror.link), observe_group(self._settings)
-        for name in watched.sources:
-            if await self._waited(partial(groups.begin_at_end, group, name)):
-                log.info("group %s is new and begins at the end of %s", group, name)
+        begun = {name: await self._waited(partial(groups.begin_at_end, group, name)) for name in watched.sources}
+        for name in (name for name, how in begun.items() if how is not Begun.BEFORE):
+            log.info("%s is new to group %s, which begins at its end", name, group)
+        return frozenset(name for name, how in begun.items() if how is Begun.BY_MEMBERS)
 
     async def _waited(self, call: Callable[[], Awaitable[_Answer]]) -> _Answer:
         """Call until Kafka answers."""
@@ -145,7 +148,7 @@ class Worker:
 
     # -- the two halves --------------------------------------------------------------------------
 
-    def _make_observer(self, watched: Watched) -> Observer:
+    def _make_observer(self, watched: Watched, new: frozenset[str]) -> Observer:
         worker = self._settings.worker
         what = Observing(
             sources=watched.sources,
@@ -153,6 +156,7 @@ class Worker:
             panes_topic=self._topics.panes,
             window_ms=worker.window_ms,
             pane_ms=worker.pane_ms,
+            new=new,
         )
         return Observer(what, publisher=self._publisher, routed=self._routed, clock=self._clock, says=self._says)
 

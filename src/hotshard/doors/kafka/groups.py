@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -14,7 +15,15 @@ if TYPE_CHECKING:
     from hotshard.doors.kafka.real_link import Link
 
 
-#: The group has members: they have their offsets, or commit them themselves.
+class Begun(Enum):
+    """How a group stands to a topic."""
+
+    BEFORE = auto()  #: it had offsets of it
+    NOW = auto()  #: its beginning, the end of the topic, has just been committed
+    BY_MEMBERS = auto()  #: it has none, and as it has members only they can commit: they are to begin at the end
+
+
+#: The group has members.
 _HAS_MEMBERS = (CommitFailedError, IllegalGenerationError, RebalanceInProgressError, UnknownMemberIdError)
 
 
@@ -24,11 +33,10 @@ class RealGroups:
     def __init__(self, link: Link) -> None:
         self._link = link
 
-    async def begin_at_end(self, group: str, topic: str) -> bool:
-        """Commit the end of every partition of ``topic`` if ``group`` has no offset of it yet; True if it did.
+    async def begin_at_end(self, group: str, topic: str) -> Begun:
+        """Commit the end of every partition of ``topic`` if ``group`` has no offset of it yet.
 
-        A partition that has no offset after that appeared later. False also where another worker is
-        about to do the same or has members already: then it is its members that commit.
+        A partition that has no offset after that appeared later.
 
         Raises:
             UnavailableError, RefusedError, MissingTopicError: as every door to Kafka.
@@ -42,13 +50,13 @@ class RealGroups:
                 partitions = [TopicPartition(topic, number) for number in await _numbers(consumer, topic)]
                 consumer.assign(partitions)
                 if await committed_offsets(consumer._coordinator, partitions):  # noqa: SLF001 -- see there
-                    return False
+                    return Begun.BEFORE
                 ends = await consumer.end_offsets(partitions)
                 try:
                     await consumer.commit(ends)
                 except _HAS_MEMBERS:
-                    return False
-                return True
+                    return Begun.BY_MEMBERS
+                return Begun.NOW
         finally:
             await consumer.stop()
 
