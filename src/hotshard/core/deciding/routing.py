@@ -112,7 +112,10 @@ class Router:
         load = HotLoad(standing.base_key, measured.load, measured.current)
         plan = resize(load, standing, background, self._terms)
         if plan is not None and len(plan.suffixes) < len(standing.suffixes):
-            held = moment.now_ms - standing.changed_ms < self._spec.policy.hold_s * 1000
+            policy = self._spec.policy
+            # As a flood ends, the long view shows it smaller and smaller: that is no reason to cut.
+            least_s = max(policy.hold_s, 2 * policy.slow_view_s)
+            held = moment.now_ms - standing.changed_ms < least_s * 1000
             plan = None if held else plan
         return plan or self._as_plan(standing)
 
