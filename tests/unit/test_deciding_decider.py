@@ -9,6 +9,7 @@ import pytest
 
 from hotshard.core.topic import Mode, Ordering, TopicSpec
 from hotshard.core.wire.event import Event, EventType, Finding, PlanChange
+from hotshard.core.wire.pane import Pane
 from hotshard.core.wire.route import Epoch, HotKind, RouteState, Treatment
 from tests.support.deciding import NOW_MS, PARTITIONS, PLACE, QUICK, SOURCE, TOPIC, Hearing, Traffic, key, setup, spec
 
@@ -41,7 +42,7 @@ class Lived:
     def kinds(self) -> list[EventType]:
         return [event.type for event in self.events]
 
-    def second(self, loads: Mapping[bytes, int], *, gone: Collection[int] = (), ticks: int = 1) -> None:
+    def second(self, loads: Mapping[bytes, int], *, gone: Collection[int] = (), ticks: int = 1, error: int = 0) -> None:
         """Everybody but the workers of ``gone`` partitions counts and speaks, then the decider is asked."""
         self.traffic.now_ms += 1000
         places: dict[int, dict[bytes, int]] = {each: {} for each in range(PARTITIONS)}
@@ -49,7 +50,7 @@ class Lived:
             places[PLACE(name)][name] = load
         for partition, held in places.items():
             if partition not in gone and held:
-                self.hearing.hear(self.traffic.cut(partition, held), self.now_ms)
+                self.hearing.hear(self.traffic.cut(partition, held, error=error), self.now_ms)
         here = [each for each in range(PARTITIONS) if each not in gone]
         if here:
             self.hearing.hear(self.traffic.progress(*here), self.now_ms)
@@ -111,6 +112,16 @@ def test_what_is_detected_is_told_with_its_evidence() -> None:
     assert found.treatment is Treatment.SPLIT
     assert found.partitions == (PLACE(HOT),)
     assert found.since_ms == lived.now_ms
+
+
+def test_the_threshold_is_that_of_the_view_which_decided() -> None:
+    lived = Lived(spec(mode=Mode.OBSERVE))
+    lived.seconds(4, CALM, error=1)
+    lived.second(FLOOD, error=1)
+    found = finding(lived.events[0])
+    assert found.reason == "fast_share"
+    lately = [m for _, m in lived.hearing.log if isinstance(m, Pane) and m.cut_ms > lived.now_ms - 2000]
+    assert found.threshold == len(lately)  # the sum of their errors
 
 
 @pytest.mark.parametrize(

@@ -374,6 +374,20 @@ def test_another_partition_count_makes_a_new_plan() -> None:
     assert after.earlier[-1].suffixes == before.suffixes
 
 
+def test_another_partition_count_makes_a_new_plan_even_if_the_old_one_happens_to_spread_well() -> None:
+    topic = Topic(spec(), partitions=12)
+    topic.step({HOT: 400})
+    suffixes = topic.route().suffixes
+
+    def lands(partitions: int) -> set[int]:
+        place = partition_of("murmur2", partitions)
+        return {place(with_suffix(HOT, suffix)) for suffix in suffixes}
+
+    topic.partitions = next(count for count in range(13, 99) if len(lands(count)) == len(suffixes))
+    assert told(topic.step({HOT: 400})) == [ACTIVATED]
+    assert topic.route().partition_count == topic.partitions
+
+
 def test_another_partitioner_makes_a_new_plan() -> None:
     topic = Topic(spec())
     topic.step({HOT: 400})
