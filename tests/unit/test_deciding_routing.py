@@ -374,18 +374,24 @@ def test_another_partition_count_makes_a_new_plan() -> None:
     assert after.earlier[-1].suffixes == before.suffixes
 
 
-def test_another_partition_count_makes_a_new_plan_even_if_the_old_one_happens_to_spread_well() -> None:
+def planned(name: bytes) -> Topic:
     topic = Topic(spec(), partitions=12)
-    topic.step({HOT: 400})
-    suffixes = topic.route().suffixes
+    topic.step({name: 400})
+    return topic
 
-    def lands(partitions: int) -> set[int]:
-        place = partition_of("murmur2", partitions)
-        return {place(with_suffix(HOT, suffix)) for suffix in suffixes}
 
-    topic.partitions = next(count for count in range(13, 99) if len(lands(count)) == len(suffixes))
-    assert told(topic.step({HOT: 400})) == [ACTIVATED]
-    assert topic.route().partition_count == topic.partitions
+def test_another_partition_count_makes_a_new_plan_even_if_the_old_one_happens_to_spread_well() -> None:
+    place = partition_of("murmur2", 13)
+
+    def spreads_well(topic: Topic) -> bool:
+        (route,) = topic.book.all()
+        return len({place(with_suffix(route.base_key, suffix)) for suffix in route.suffixes}) == len(route.suffixes)
+
+    topic = next(topic for topic in map(planned, map(key, range(1000))) if spreads_well(topic))
+    topic.partitions = 13
+    (before,) = topic.book.all()
+    assert told(topic.step({before.base_key: 400})) == [ACTIVATED]
+    assert topic.route(before.base_key).partition_count == 13
 
 
 def test_another_partitioner_makes_a_new_plan() -> None:

@@ -74,12 +74,12 @@ class Worker:
         self.deciding = self._make_deciding(watched)
         self._spawn("state", lambda: follow_state(self._reader, self._topics.state, self._routed, self._says))
         self._spawn("registry", self._keeper.run)
-        # Side by side, for joining a group takes a while.
+        self._spawn("decide", self.deciding.decide_forever)
+        # Side by side, for joining a group takes a while, and one of the clusters may be away.
         await asyncio.gather(
             self._start_app(decide_app(self._settings, self.deciding, self._says)),
             self._start_app(observe_app(self._settings, tuple(watched.sources), self.observer, self._says)),
         )
-        self._spawn("decide", self.deciding.decide_forever)
         self._spawn("cut", self.observer.cut_forever)
         self._spawn("progress", self.observer.tell_progress_forever)
         log.info("worker %s watches %s", self._name, ", ".join(sorted(watched.sources)))
@@ -204,17 +204,16 @@ class Worker:
         await app.start()
 
     def _spawn(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        self._tasks.add(asyncio.create_task(_kept_up(name, work), name=name))
+        self._tasks.add(asyncio.create_task(self._kept_up(name, work), name=name))
 
-
-async def _kept_up(name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Run a loop that never ends; where a fault of ours ends it, say so and begin it again."""
-    while True:
-        try:
-            await work()
-        except Exception:
-            log.exception("the worker's loop %s has failed and begins again", name)
-        await asyncio.sleep(_AGAIN_S)
+    async def _kept_up(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Run a loop that never ends; where a fault of ours ends it, say so and begin it again."""
+        while True:
+            try:
+                await work()
+            except Exception as fault:  # noqa: BLE001 - whatever it is
+                self._says.failed(f"the worker's loop {name} has failed and begins again", fault)
+            await asyncio.sleep(_AGAIN_S)
 
 
 async def _within(seconds: float, *steps: Coroutine[Any, Any, Any]) -> None:
