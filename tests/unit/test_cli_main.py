@@ -84,6 +84,15 @@ def test_wrong_use_is_2_and_says_so_on_stderr(argv: list[str], capsys: Capture) 
     assert "error:" in err
 
 
+def test_a_flag_that_is_not_known_is_answered_by_its_command_with_the_nearest(capsys: Capture) -> None:
+    assert main(["worker", "--bootstrp=kafka:9092", "--topic", "orders"]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("usage: hotshard worker ")
+    assert "unrecognized arguments: --bootstrp=kafka:9092; did you mean --bootstrap?" in err
+    assert main(["worker", "orders"]) == 2
+    assert capsys.readouterr().err.endswith("error: unrecognized arguments: orders\n")
+
+
 # Environment
 
 

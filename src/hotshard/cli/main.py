@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import hotshard
 from hotshard.cli import config, demo, schema, worker
 from hotshard.cli.ending import CODES, ended
 from hotshard.cli.flags import Flags
+from hotshard.settings.kinds import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -33,6 +34,17 @@ COMMANDS: Final = {
 _ABOUT: Final = "Names the tenant and the key that choke a Kafka partition, and lets producers spread that key."
 
 
+class _CommandParser(argparse.ArgumentParser):
+    """The parser of one command. It answers for what it does not know itself: with its own usage, and a guess."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # noqa: ANN401 -- as argparse has it
+        known, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            flag = unknown[0].partition("=")[0]
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{nearest(flag, self._option_string_actions)}")
+        return known, unknown
+
+
 def build_parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
     """The parser with all commands. Raises UsageError when the environment gives a flag what it cannot take."""
     parser = argparse.ArgumentParser(
@@ -43,7 +55,7 @@ def build_parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"hotshard {hotshard.__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_CommandParser)
     for name, command in COMMANDS.items():
         sub = commands.add_parser(
             name,
