@@ -5,6 +5,14 @@ PYTHON_IN_VENV := .venv/bin/python
 READY := .venv/.ready
 ARGS ?=
 
+# A PYTHON that is named, and is another than the one in .venv, makes .venv again.
+VERSION := -c 'import sys; print(sys.version)'
+ifneq ($(PYTHON),)
+ifneq ($(shell $(PYTHON) $(VERSION) 2>&1),$(shell $(PYTHON_IN_VENV) $(VERSION) 2>&1))
+.PHONY: $(READY)
+endif
+endif
+
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test bench picture lint format lock clean
 
