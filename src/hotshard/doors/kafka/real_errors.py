@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 from typing import TYPE_CHECKING, Final
 
@@ -120,6 +121,8 @@ def _text(error: BaseException) -> str:
         return "no answer in time"
     if isinstance(error, ConnectionRefusedError):
         return "connection refused"
+    if isinstance(error, socket.gaierror):
+        return error.strerror or "no such host"
     text = str(error).removeprefix("KafkaConnectionError: ") or type(error).__name__
     return " ".join(text.split())
 
