@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
-from hotshard.demo.servers import ApacheKafka, free_port
+from hotshard.demo.servers import ApacheKafka, RedisServer, free_port
 from hotshard.demo.servers.kafka import Login
 from hotshard.doors.kafka.connection import KafkaConnection
 from hotshard.doors.kafka.real import AioKafka
@@ -24,7 +24,6 @@ from tests.support.workers import Install, WorkerProcess
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hotshard.demo.servers import RedisServer
 
 pytestmark = pytest.mark.integration
 
@@ -94,13 +93,19 @@ async def test_a_panes_topic_with_another_partition_count_ends_the_start_with_on
     assert "2" in line
 
 
-async def test_what_is_missing_is_made_or_waited_for_and_nothing_but_redis_and_kafka_is_needed(
-    kafka: ApacheKafka, fresh_topic_name: str, tmp_path: Path, worker_at: list[WorkerProcess]
+@pytest.fixture
+def replica() -> Iterator[RedisServer]:
+    """A Redis that takes no writes."""
+    with RedisServer(options={"replicaof": "127.0.0.1 1"}) as server:
+        yield server
+
+
+async def test_what_is_missing_is_made_or_waited_for_and_a_redis_that_takes_no_writes_stops_nothing(
+    kafka: ApacheKafka, replica: RedisServer, fresh_topic_name: str, tmp_path: Path, worker_at: list[WorkerProcess]
 ) -> None:
-    """hotshard's own topics are made, a source that is missing is waited for, and so is Redis."""
-    nowhere = f"127.0.0.1:{free_port()}"
+    """hotshard's own topics are made, a source that is missing is waited for, and nothing listens."""
     kept = {"panes_retention_s": 3600, "windows_retention_s": 7200, "events_retention_s": 10800}
-    install = install_at(kafka.bootstrap, f"redis://{nowhere}/0", fresh_topic_name, tmp_path, own_topics=kept)
+    install = install_at(kafka.bootstrap, replica.url, fresh_topic_name, tmp_path, own_topics=kept)
     worker = begin(worker_at, install)
     line = await worker.says(f"waiting for source {fresh_topic_name}")
     assert "does not exist; create it or correct its name" in line
@@ -117,7 +122,7 @@ async def test_what_is_missing_is_made_or_waited_for_and_nothing_but_redis_and_k
     await worker.assigned()
     async with Traffic(kafka.bootstrap, fresh_topic_name) as traffic:
         line = await worker.says("waiting for Redis")
-        assert nowhere in line
+        assert "read-only" in line
         await eventually(lambda: traffic.acked > 500)
         with socket.create_server(("127.0.0.1", 0)):
             assert listening(os.getpid()), "one that listens is seen"
