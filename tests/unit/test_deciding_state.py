@@ -82,6 +82,11 @@ def test_a_damaged_record_is_left_out_and_all_others_stand(damaged: tuple[bytes 
     assert stored.routes == {"orders": {b"g": route("g")}}
 
 
+def test_a_state_topic_full_of_damage_does_not_fill_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    read_state(log(*[(b"nonsense", b"x")] * 1000))
+    assert len(caplog.records) == 1
+
+
 def test_a_base_key_may_hold_any_bytes() -> None:
     for base in (b"", b"\x00", b"head\x00orders", b"\xff\x00\x1f"):
         assert state.decode_key(state.route_key("orders", base)) == ("orders", base)

@@ -84,7 +84,7 @@ def test_damaged_records_are_left_alone(caplog: pytest.LogCaptureFixture) -> Non
         )
     )
     assert set(routed.aliases("orders")) == {b"a", b"a\x1f0", b"a\x1f1"}
-    assert len(caplog.records) == 3
+    assert len(caplog.records) == 1, "a topic full of damage would fill the log"
 
 
 async def test_the_state_topic_is_followed_through_an_outage() -> None:

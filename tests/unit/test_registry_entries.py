@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
 from hotshard.core.wire.route import Carry, EarlierRoute, Epoch, HotKind, RouteState, Treatment
@@ -42,6 +43,7 @@ ENTRY = {b"topic": b"orders", b"epoch": b"1", b"version": b"2", b"previous": b"1
         route(b"\xff\x00", (), state=RouteState.PROPOSED),
         route(b"\xff\x00", (), partitions=(3, 5), carry=Carry.PARTITION),
         route(suffixes=(), state=RouteState.RETIRED),
+        msgspec.structs.replace(route(b"\xff", (), state=RouteState.PROPOSED), partition_count=0),
     ],
 )
 def test_a_good_route_comes_back_as_it_was(good: Route) -> None:

@@ -13,6 +13,7 @@ from hotshard.core.deciding.book import counted_exactly
 from hotshard.core.wire import state
 from hotshard.core.wire.route import HotKind, Route
 from hotshard.errors import HotshardError, WireError
+from hotshard.job.quiet import Teller
 
 if TYPE_CHECKING:
     from hotshard.doors.kafka.contract import Log, Reader
@@ -32,6 +33,7 @@ class Routed:
         self._hot: dict[str, tuple[bytes, ...]] = {}
         self._told_ms: dict[str, int] = {}
         self._aliases: dict[str, Aliases] = {}
+        self._tell = Teller(log)
 
     def aliases(self, topic: str) -> Aliases:
         """An immutable mapping; a new one stands here after a change."""
@@ -44,7 +46,7 @@ class Routed:
             try:
                 touched.add(self._hear_one(record))
             except WireError as error:
-                log.warning("state topic, partition %d, offset %d: %s", record.partition, record.offset, error)
+                self._tell("damaged", f"state topic, partition {record.partition}, offset {record.offset}: {error}")
         for topic in touched:
             made = self._make(topic)
             if made != self._aliases.get(topic):

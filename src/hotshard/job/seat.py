@@ -46,15 +46,16 @@ class Stored:
     routes: Mapping[str, Mapping[bytes, Route]]
 
 
-def read_state(records: Iterable[Log]) -> Stored:
+def read_state(records: Iterable[Log], tell: Teller | None = None) -> Stored:
     """The newest of every record; damaged ones are said and left out."""
+    tell = tell or Teller(log)
     heads: dict[str, state.TopicHead] = {}
     routes: dict[str, dict[bytes, Route]] = {}
     for record in records:
         try:
             topic, base, value = state.read(record.key, record.value)
         except WireError as error:
-            log.warning("state topic, partition %d, offset %d: %s", record.partition, record.offset, error)
+            tell("state", f"state topic, partition {record.partition}, offset {record.offset}: {error}")
             continue
         if isinstance(value, state.TopicHead):
             heads[topic] = value
@@ -92,7 +93,7 @@ class Seat:
     async def take(self, names: Collection[str]) -> int:
         """Take the seat for these topics; returns the offset in the panes topic to hear from."""
         await self._speaker.take()
-        stored = read_state(await self._reader.read_all(self._topics.state, self.partition))
+        stored = read_state(await self._reader.read_all(self._topics.state, self.partition), self._tell)
         heads = {name: begun_anew(head) if self.begins_anew else head for name, head in stored.heads.items()}
         self.deciders = {
             name: self._make(name, heads.get(name), tuple(stored.routes.get(name, {}).values())) for name in names

@@ -6,7 +6,7 @@ Messages are msgpack. The key of each message is the name of the production topi
 from __future__ import annotations
 
 import hashlib
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 
@@ -17,6 +17,14 @@ VERSION: Final = 1
 #: A key of at most this many bytes travels whole.
 WHOLE_KEY_BYTES: Final = 256
 _DIGEST_BYTES: Final = 16
+
+# What a message may say: a thousand panes of the most still add up within 64 bits, and nothing that is made as
+# large as a number says can take all memory. Anything beyond is damage.
+Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 50)]
+Offset = Annotated[int, msgspec.Meta(ge=-1, le=1 << 60)]
+Generation = Annotated[int, msgspec.Meta(ge=-1, le=(1 << 31) - 1)]
+Partition = Annotated[int, msgspec.Meta(ge=0, le=100_000)]
+Time = Annotated[int, msgspec.Meta(ge=-(1 << 50), le=1 << 50)]
 
 
 def travelling_key(key: bytes) -> bytes:
@@ -39,11 +47,11 @@ class Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A key or tenant of one pane; its true load lies in ``[lower, upper]``."""
 
     key: bytes
-    lower: int
-    upper: int
+    lower: Count
+    upper: Count
     #: Count-min estimates of the load in the last windows before this pane's, the newest last; only
     #: for candidates. They hold with a stated probability, unlike the bounds.
-    recent: tuple[int, ...] = ()
+    recent: tuple[Count, ...] = ()
 
 
 class HeavyList(msgspec.Struct, frozen=True, array_like=True):
@@ -53,7 +61,7 @@ class HeavyList(msgspec.Struct, frozen=True, array_like=True):
     """
 
     rows: tuple[Row, ...] = ()
-    error: int = 0
+    error: Count = 0
 
 
 class Pane(msgspec.Struct, frozen=True, kw_only=True, tag="pane", tag_field="kind"):
@@ -62,33 +70,33 @@ class Pane(msgspec.Struct, frozen=True, kw_only=True, tag="pane", tag_field="kin
     version: int = VERSION
     topic: str
     source: str
-    partition: int
-    start: int
-    end: int
+    partition: Partition
+    start: Offset
+    end: Offset
     #: Group generation in which the pane was opened.
-    generation: int
-    high_watermark: int
+    generation: Generation
+    high_watermark: Offset
     worker: str
-    records: int
-    size_bytes: int
+    records: Count
+    size_bytes: Count
     #: Records without a key: in ``records`` and ``size_bytes``, in no list and in no load.
-    unkeyed: int = 0
+    unkeyed: Count = 0
     #: Malformed records, left out of ``records``.
-    skipped: int = 0
+    skipped: Count = 0
     #: Records on which our own code failed: in ``records``, but in no load and no list; they void the guarantee.
-    failed: int = 0
+    failed: Count = 0
     #: Exact load (records or bytes, as the topic says) of keyed records by production partition.
-    loads: dict[int, int] = {}
+    loads: dict[Partition, Count] = {}
     keys: HeavyList = HeavyList()
     tenants: HeavyList = HeavyList()
     #: Exact load of every routed key, base keys and shards each by themselves, as it was on the record.
-    exact: dict[bytes, int] = {}
+    exact: dict[bytes, Count] = {}
     #: Event time: the median of the records' timestamps, and the span of their bulk.
-    time_ms: int
-    span_ms: int
+    time_ms: Time
+    span_ms: Time
     #: The worker's clock when the pane was opened and when this version was made.
-    opened_ms: int
-    cut_ms: int
+    opened_ms: Time
+    cut_ms: Time
     #: False for a pane read more than 10 s behind the end of the log: such a pane goes to windows only.
     live: bool = True
 
@@ -96,11 +104,11 @@ class Pane(msgspec.Struct, frozen=True, kw_only=True, tag="pane", tag_field="kin
 class Mark(msgspec.Struct, frozen=True, array_like=True):
     """How far one source partition is. ``committed`` is the start of the pane now open."""
 
-    partition: int
-    committed: int
-    position: int
-    high_watermark: int
-    generation: int
+    partition: Partition
+    committed: Offset
+    position: Offset
+    high_watermark: Offset
+    generation: Generation
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True, tag="progress", tag_field="kind"):
@@ -110,9 +118,9 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True, tag="progress", tag_fi
     topic: str
     source: str
     worker: str
-    sent_ms: int
+    sent_ms: Time
     #: Partition count of the source.
-    partitions: int
+    partitions: Partition
     marks: tuple[Mark, ...]
 
 

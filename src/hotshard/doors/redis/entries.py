@@ -91,7 +91,7 @@ def read_route(topic: str, field: bytes, value: bytes) -> Route:
     route = _decode(_routes, value)
     if route.topic != topic or _name_of(route) != field:
         raise WireError("route of another topic or key than where it stands")
-    if not 1 <= route.partition_count <= MAX_PARTITIONS:
+    if not 0 <= route.partition_count <= MAX_PARTITIONS:  # none where there is no plan, only advice
         raise WireError(f"partition count {route.partition_count}")
     if route.carry is Carry.SUFFIX and route.suffixes and not is_suffixable(field):
         raise WireError("suffixes for a key that cannot bear one")
