@@ -15,6 +15,7 @@ from faust.types import TP
 
 from hotshard.core.partitioners import partition_of
 from hotshard.errors import FencedError, HotshardError
+from hotshard.report.told import event_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -177,6 +178,8 @@ class Deciding:
         else:
             if said:
                 self._says.well(_STATE)
+            for told in (event for one in said for event in one.events):
+                log.info("%s", event_line(told))
             if self._holds(seat):
                 for one in said:
                     self._keeper.keep(one.registry)

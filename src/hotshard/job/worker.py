@@ -82,7 +82,9 @@ class Worker:
         )
         self._spawn("cut", self.observer.cut_forever)
         self._spawn("progress", self.observer.tell_progress_forever)
-        log.info("worker %s watches %s", self._name, ", ".join(sorted(watched.sources)))
+        for name, source in sorted(watched.sources.items()):
+            spec = source.spec
+            log.info("worker %s watches %s (mode %s, ordering %s)", self._name, name, spec.mode, spec.ordering)
 
     async def failed(self) -> BaseException:
         """Wait until a Faust app has ended by a fault of its own; nothing of it goes on then."""

@@ -1,0 +1,62 @@
+"""Events as lines of a log."""
+
+from __future__ import annotations
+
+from hotshard.core.wire.event import Event, EventType, Finding, PlanChange
+from hotshard.core.wire.route import Epoch, RouteState, Treatment
+from hotshard.report.told import event_line
+
+
+def event(kind: EventType, data: Finding | PlanChange) -> Event:
+    return Event(id="1", source="s", type=kind, subject="x", time="2026-01-01T00:00:00.000Z", data=data)
+
+
+def test_a_finding_tells_key_share_rate_and_reason() -> None:
+    finding = Finding(
+        topic="orders",
+        key="acme\x1fbasket",
+        view_s=2.0,
+        total=4000,
+        lower=1400,
+        upper=1400,
+        share=0.35,
+        load_per_s=1234.5,
+        threshold=4,
+        completeness=1.0,
+        since_ms=0,
+        treatment=Treatment.SPLIT,
+        reason="fast_share",
+    )
+    line = event_line(event(EventType.HOTKEY_DETECTED, finding))
+    assert line == "hotkey.detected: orders: acme / basket, 35 % of the load, 1,234/s (fast_share)"
+
+
+def test_a_plan_tells_where_it_goes_and_a_binary_key_is_written_in_base64() -> None:
+    change = PlanChange(
+        topic="orders",
+        key=None,
+        key_b64="AAE=",
+        treatment=Treatment.ISOLATE,
+        state=RouteState.PROPOSED,
+        epoch=Epoch(1, 1),
+        suffixes=(),
+        partitions=(),
+        share=0.1,
+        reason="binary_key",
+    )
+    assert (
+        event_line(event(EventType.PLAN_PROPOSED, change)) == "plan.proposed: orders: base64 AAE=, isolate (binary_key)"
+    )
+    split = PlanChange(
+        topic="orders",
+        key="k",
+        treatment=Treatment.SPLIT,
+        state=RouteState.ACTIVE,
+        epoch=Epoch(1, 2),
+        suffixes=("0", "3"),
+        partitions=(4, 7),
+        share=0.1,
+        reason="within_tolerance",
+    )
+    line = event_line(event(EventType.PLAN_ACTIVATED, split))
+    assert line == "plan.activated: orders: k, split over partitions 4 7 (within_tolerance)"
