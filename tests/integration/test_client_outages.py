@@ -176,6 +176,12 @@ async def test_many_outages_leave_no_connections_behind(world: World) -> None:
         assert len(client.client_list()) <= 4, "one each, the door's and this one"
 
 
+async def test_a_registry_closed_as_soon_as_it_is_started_ends(own_redis: RedisServer) -> None:
+    for _ in range(5):
+        async with asyncio.timeout(5.0), AsyncRegistry(own_redis.url, [TOPIC]) as registry:
+            assert registry.state is RegistryState.EMPTY
+
+
 @pytest.mark.parametrize("password", ["wrong-secret", None])
 async def test_a_refused_login_is_one_clear_line_without_the_password(password: str | None) -> None:
     with RedisServer(password="right-secret") as server:
