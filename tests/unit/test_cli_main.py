@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import hotshard
+from hotshard.cli.ending import ended
 from hotshard.cli.main import COMMANDS, build_parser, main
 from hotshard.errors import FencedError, UsageError
 
@@ -280,6 +281,11 @@ def test_an_interrupt_is_quiet_and_130(monkeypatch: pytest.MonkeyPatch, capsys: 
     raising(monkeypatch, KeyboardInterrupt())
     assert main(["worker", "--topic", "a"]) == 130
     assert capsys.readouterr() == ("", "")
+
+
+def test_a_command_whose_stdout_was_closed_beforehand_is_fine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    assert ended(lambda: 0, tracebacks=False) == 0
 
 
 def test_every_command_has_a_line_of_help() -> None:

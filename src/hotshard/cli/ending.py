@@ -26,7 +26,8 @@ def ended(command: Callable[[], int], *, tracebacks: bool) -> int:
     """Run it, turn whatever it raises into a line and a code."""
     try:
         code = _code(command)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # None where whoever started us has closed it
+            sys.stdout.flush()
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
