@@ -44,6 +44,8 @@ def quiet_app(
             # counted in slabs, or records
             "stream_buffer_maxsize": 8,
             "consumer_auto_offset_reset": "earliest",
+            # new partitions, and a topic made again, are noticed within this; Kafka's own default is five minutes
+            "consumer_metadata_max_age_ms": 30_000,
             "consumer_group_instance_id": instance_id,
             "broker_session_timeout": session_timeout_s,
             "broker_heartbeat_interval": session_timeout_s / 3,
