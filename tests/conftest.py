@@ -12,7 +12,7 @@ pytest_plugins = ["tests.support.fixtures", "tests.support.swallowed"]
 settings.register_profile("fast", max_examples=20, deadline=None)
 settings.register_profile("dev", max_examples=100, deadline=None)
 settings.register_profile(
-    "ci", max_examples=200, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    "ci", max_examples=100, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") == "true" else "dev"))
 

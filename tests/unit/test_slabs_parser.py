@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING
 
 import pytest
@@ -195,3 +196,9 @@ def test_only_so_many_batches_are_given_as_were_asked_for() -> None:
     batches = TolerantBatches(batch(0, _ROWS) + batch(6, _ROWS), 12, most=1)
     (slab,) = slabs(Reading("t", 3, batches, 0, rescue=batches.rescue))
     assert (slab.end, batches.rescued) == (6, 0)
+
+
+@pytest.mark.parametrize("length", [-12, -2, -1])
+def test_a_batch_that_says_it_is_shorter_than_its_own_head_ends_the_fetch(length: int) -> None:
+    batches = TolerantBatches(struct.pack(">qi", 7, length) + bytes(100), 20)
+    assert not batches.has_next()

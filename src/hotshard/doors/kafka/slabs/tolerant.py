@@ -89,7 +89,7 @@ class TolerantBatches:
         return end
 
     def _whole_next(self) -> bool:
-        return 0 < self._size_of_next() <= len(self._data) - self._at
+        return _OFFSET_AND_LENGTH.size <= self._size_of_next() <= len(self._data) - self._at
 
     def _size_of_next(self) -> int:
         if len(self._data) - self._at < _OFFSET_AND_LENGTH.size:
