@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from faust.types import TP
 
 from tests.support.eventually import eventually
 from tests.support.mirror import ends_of, make_mirror, mirroring, running
-from tests.support.topics import Sent, Stored, create_topic, produce, producing, read_topic, send_all
+from tests.support.topics import Sent, Stored, admin, create_topic, produce, producing, read_topic, send_all
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -110,6 +111,17 @@ class Fill:
             return len(await read_topic(self.bootstrap, name)) < before
 
         await eventually(fewer, within_s=40, what="compaction")
+        # No more of it from here on: the topic is read several times, and must be the same each time.
+        async with admin(self.bootstrap) as client:
+            kept = {"cleanup.policy": "delete", "retention.ms": "-1"}
+            await client.alter_configs([ConfigResource(ConfigResourceType.TOPIC, name, kept)])
+        seen: list[list[Stored]] = []
+
+        async def settled() -> bool:
+            seen.append(await read_topic(self.bootstrap, name))
+            return len(seen) > 5 and all(each == seen[-1] for each in seen[-5:])
+
+        await eventually(settled, within_s=20, what="the end of compaction")
 
     async def deleted(self, name: str) -> None:
         """The first records are gone, up to the middle of a batch."""
