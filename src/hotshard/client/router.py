@@ -126,8 +126,9 @@ class Router:
         return (key, *shards)
 
     def base_key(self, topic: str, key: _Key) -> _Key:
-        """``key`` without its suffix, where that suffix is in a route now or in the still readable past.
+        """``key`` without its suffix, where the registry holds a route with that suffix, now or in its past.
 
+        A record that outlived its route's time is still told from a key that only looks like a shard.
         Every other key comes back as it is, whatever it looks like.
         """
         base = self._follower.tables.get(topic, _NOTHING).bases.get(_wire(key))
