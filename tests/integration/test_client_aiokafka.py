@@ -11,7 +11,7 @@ from aiokafka import AIOKafkaProducer
 
 from hotshard import AsyncRegistry, MemoryRegistry, shard
 from hotshard.core.partitioners import partition_of
-from hotshard.core.wire.route import Carry
+from hotshard.core.topic import Carry
 from tests.support.registry import KEY, route, state
 from tests.support.topics import create_topic, read_topic
 

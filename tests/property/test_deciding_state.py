@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from hotshard.core.panes.ledger import Expected
 from hotshard.core.panes.windows import OpenMemory, WindowsMemory
 from hotshard.core.policy.machine import HeatMemory, HotMemory
-from hotshard.core.topic import Ordering
+from hotshard.core.topic import Carry, Ordering
 from hotshard.core.wire import state
 from hotshard.core.wire.names import key_text
-from hotshard.core.wire.route import Carry, EarlierRoute, Epoch, HotEntry, HotKind, Route, RouteState, Treatment
+from hotshard.core.wire.route import EarlierRoute, Epoch, HotEntry, HotKind, Route, RouteState, Treatment
 from hotshard.doors.kafka.contract import Log
 from hotshard.job.seat import read_state
 

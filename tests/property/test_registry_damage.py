@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from hotshard.core.keys import is_suffixable
-from hotshard.core.wire.route import Carry, Route, RouteState
+from hotshard.core.topic import Carry
+from hotshard.core.wire.route import Route, RouteState
 from hotshard.doors.redis.commands import read_command
 from hotshard.doors.redis.entries import (
     MAX_SHARDS,

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import redis
 
-from hotshard.core.topic import Ordering
+from hotshard.core.topic import Carry, Ordering
 from hotshard.core.wire.names import key_text
-from hotshard.core.wire.route import Carry, EarlierRoute, Epoch, HotEntry, HotKind, Route, RouteState, TopicState
+from hotshard.core.wire.route import EarlierRoute, Epoch, HotEntry, HotKind, Route, RouteState, TopicState
 from hotshard.doors.redis.layout import Layout
 from hotshard.doors.redis.memory import MemoryRegistry
 from hotshard.doors.redis.real import RedisBlockingReader, RedisReader, RedisRegistry

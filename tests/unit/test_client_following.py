@@ -6,8 +6,8 @@ import pytest
 
 from hotshard.client.states import RegistryState
 from hotshard.client.steps import Pause, ReadSnapshot
-from hotshard.core.topic import Ordering
-from hotshard.core.wire.route import Carry, RouteState
+from hotshard.core.topic import Carry, Ordering
+from hotshard.core.wire.route import RouteState
 from hotshard.errors import UnavailableError
 from tests.support.following import STALE_AFTER_S, Driven
 from tests.support.registry import KEY, TOPIC, route, state

@@ -15,7 +15,8 @@ import pytest
 import hotshard
 from hotshard import ManualClock, MemoryRegistry, Registry, RegistryState
 from hotshard.core.planning.shards import shard_of
-from hotshard.core.wire.route import Carry, EarlierRoute, Epoch, RouteState
+from hotshard.core.topic import Carry
+from hotshard.core.wire.route import EarlierRoute, Epoch, RouteState
 from hotshard.errors import SettingsError
 from tests.support.eventually import eventually_blocking
 from tests.support.registry import KEY, TOPIC, route, state

@@ -13,7 +13,7 @@ from aiokafka.errors import KafkaTimeoutError, MessageSizeTooLargeError
 from hotshard import AsyncRegistry, MemoryRegistry, shard
 from hotshard.client.wrap.aiokafka import ShardedAIOKafkaProducer
 from hotshard.core.planning.shards import shard_of
-from hotshard.core.wire.route import Carry
+from hotshard.core.topic import Carry
 from tests.support.registry import KEY, TOPIC, route, state
 
 if TYPE_CHECKING:

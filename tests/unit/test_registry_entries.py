@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from hotshard.core.wire.route import Carry, EarlierRoute, Epoch, HotKind, RouteState, Treatment
+from hotshard.core.topic import Carry
+from hotshard.core.wire.route import EarlierRoute, Epoch, HotKind, RouteState, Treatment
 from hotshard.doors.redis.commands import Command, CommandKind, read_command, write_command
 from hotshard.doors.redis.entries import (
     hot_field,

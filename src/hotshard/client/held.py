@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from hotshard.client.routed import Spread, spread
 from hotshard.core.keys import with_suffix
-from hotshard.core.topic import Ordering
-from hotshard.core.wire.route import Carry, Route, RouteState
+from hotshard.core.topic import Carry, Ordering
+from hotshard.core.wire.route import Route, RouteState
 from hotshard.doors.redis.entries import obeyed
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 
 from hotshard.core.keys import with_suffix
 from hotshard.core.planning.shards import shard_of
-from hotshard.core.wire.route import Carry
+from hotshard.core.topic import Carry
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

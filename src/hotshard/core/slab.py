@@ -27,6 +27,9 @@ class Slab:
     sizes: list[int] = field(default_factory=list)
     #: Milliseconds since the Unix epoch, as the record says; negative when it has none.
     timestamps: list[int] = field(default_factory=list)
+    #: Tenants and discriminators, where they do not stand in the key: one entry per record, None where it has none.
+    tenants: list[bytes | None] | None = None
+    discriminators: list[bytes | None] | None = None
     #: Records in the range that could not be read and were left out of the columns.
     skipped: int = 0
 

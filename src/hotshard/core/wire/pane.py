@@ -42,6 +42,17 @@ def is_cut(key: bytes) -> bool:
     return len(key) > WHOLE_KEY_BYTES
 
 
+def sub_name(key: bytes, discriminator: bytes) -> bytes:
+    """The name of a sub-unit of a base key in a list: the key's length in two bytes, the key, the discriminator."""
+    return len(key).to_bytes(2, "big") + key + discriminator
+
+
+def sub_parts(name: bytes) -> tuple[bytes, bytes]:
+    """Base key and discriminator of a name made by :func:`sub_name`."""
+    end = 2 + int.from_bytes(name[:2], "big")
+    return name[2:end], name[end:]
+
+
 # Not tracked by the garbage collector, as it can be in no cycle: there are 200,000 a second in a large topic.
 class Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A key or tenant of one pane; its true load lies in ``[lower, upper]``."""
@@ -91,6 +102,14 @@ class Pane(msgspec.Struct, frozen=True, kw_only=True, tag="pane", tag_field="kin
     tenants: HeavyList = HeavyList()
     #: Exact load of every routed key, base keys and shards each by themselves, as it was on the record.
     exact: dict[bytes, Count] = {}
+    #: Distinct keys, and distinct tenants, of this source partition since its window began or since its worker took
+    #: it over: exact while few, else estimated. Keys of no other partition are in it, so partitions add up.
+    distinct_keys: Count = 0
+    distinct_tenants: Count = 0
+    #: Sub-units of keys that are counted exactly, where the topic has a discriminator: see :func:`sub_name`.
+    subs: HeavyList = HeavyList()
+    #: The one tenant of all records of a listed key, where tenants do not stand in the key; others are left out.
+    tenant_of: dict[bytes, bytes] = {}
     #: Event time: the median of the records' timestamps, and the span of their bulk.
     time_ms: Time
     span_ms: Time

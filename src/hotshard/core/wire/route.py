@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from hotshard.core.topic import Ordering
+from hotshard.core.topic import Carry, Ordering
 from hotshard.core.wire.names import key_bytes
 
 SCHEMA: Final = 1
@@ -37,13 +37,6 @@ class RouteState(StrEnum):
     ACTIVE = "active"
     RETIRING = "retiring"
     RETIRED = "retired"
-
-
-class Carry(StrEnum):
-    """How a shard is reached: by a suffix to the key, or by giving the partition."""
-
-    SUFFIX = "suffix"
-    PARTITION = "partition"
 
 
 class Epoch(msgspec.Struct, frozen=True, order=True):

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 import msgspec
 
 from hotshard.core.keys import MAX_SUFFIX_BYTES, SEPARATOR, is_suffixable
-from hotshard.core.wire.route import MAX_EARLIER, SCHEMA, Carry, HotEntry, Route, RouteState, Treatment
+from hotshard.core.topic import Carry
+from hotshard.core.wire.route import MAX_EARLIER, SCHEMA, HotEntry, Route, RouteState, Treatment
 from hotshard.doors.redis.layout import SCHEMA as META_SCHEMA
 from hotshard.doors.redis.layout import is_topic, meta_fields
 from hotshard.errors import WireError
