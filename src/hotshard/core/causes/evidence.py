@@ -17,6 +17,10 @@ class HotName:
     tenant: bytes | None = None
     #: Production partitions on which it was seen, the most loaded first.
     partitions: tuple[int, ...] = ()
+    #: Its load (estimates) on each of them, as far as known; without it a key is taken to lie on the first of them.
+    by_partition: tuple[tuple[int, int], ...] = ()
+    #: Why a key may not be split, as a code of planning's refusals; None: nothing forbids it.
+    refusal: str | None = None
     #: The part of the key's load that its largest discriminator surely has, and how many were seen; None: not known.
     largest_sub: float | None = None
     subs: int | None = None
@@ -77,12 +81,20 @@ class Evidence:
     #: How many recent windows there were, and in how many anything was hot.
     windows: int = 0
     windows_hot: int = 0
-    #: Keys seen on more than one partition without a plan, with their load there.
+    #: Keys seen on more than one partition without a plan, or where the partitioner does not put them, with
+    #: their load by partition.
     scattered: tuple[tuple[bytes, tuple[tuple[int, int], ...]], ...] = ()
     lag: LagEvidence | None = None
+    #: The heaviest names of the whole topic, the heaviest first: what keys look like.
+    listed: tuple[bytes, ...] = ()
+    #: What a partition can carry, in load a second; None: not known.
+    capacity_per_s: float | None = None
     #: Share of the partitions that are in this.
     completeness: float = 1.0
     span_s: float | None = None
+    #: The stretch of event time, milliseconds since 1970; None where there is no time.
+    start_ms: int | None = None
+    end_ms: int | None = None
 
 
 class Cause(StrEnum):

@@ -28,3 +28,9 @@ class Verdict:
     unjudged: tuple[str, ...] = ()
     #: One sentence for a person: what is so, and what to do.
     sentence: str = ""
+    #: The key or tenant it is about; None where it is about the topic.
+    name: bytes | None = None
+    #: Causes that hold, too, but come later in the table.
+    also: tuple[Cause, ...] = ()
+    #: What the application must do itself, as codes: see ``core/causes/advice.py``.
+    advice: tuple[str, ...] = ()
