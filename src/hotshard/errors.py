@@ -22,6 +22,10 @@ class UsageError(HotshardError):
     """The command was called wrongly; see --help."""
 
 
+class InputError(HotshardError):
+    """The input cannot be read, or is not what it should be; see --format."""
+
+
 class SettingsError(HotshardError):
     """A setting is wrong; `hotshard config` shows what is in force and where it came from."""
 
