@@ -14,6 +14,7 @@ from functools import lru_cache, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from hotshard.core.hashing import fnv1a_32
 from hotshard.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _MASK: Final = 0xFFFFFFFF
 _M: Final = 0x5BD1E995
 _SEED: Final = 0x9747B28C
+_SIGN: Final = 1 << 31
 #: Keys whose partition is remembered, per partitioner and partition count: about 3 MB at most in ordinary use.
 _REMEMBERED: Final = 16_384
 
@@ -64,9 +66,9 @@ def partitioner(name: str) -> Partitioner:
         SettingsError: there is none; the message names those there are and the nearest.
 
     """
-    found = PARTITIONERS.get(_ALIASES.get(name, name))
+    found = PARTITIONERS.get(ALIASES.get(name, name))
     if found is None:
-        known = [*PARTITIONERS, *_ALIASES]
+        known = [*PARTITIONERS, *ALIASES]
         nearest = "".join(f"; did you mean {close}?" for close in difflib.get_close_matches(name, known, n=1))
         raise SettingsError(f"no partitioner is called {name!r}, known are {', '.join(known)}{nearest}")
     return found
@@ -105,16 +107,41 @@ def _crc32(key: bytes, partitions: int) -> int:
     return zlib.crc32(key) % partitions
 
 
+def _fnv1a(key: bytes, partitions: int) -> int:
+    """The remainder of the signed hash without its sign, as Go's ``%`` and then a negation give it."""
+    hashed = fnv1a_32(key)
+    return (hashed if hashed < _SIGN else (1 << 32) - hashed) % partitions
+
+
+def _fnv1a_masked(key: bytes, partitions: int) -> int:
+    return (fnv1a_32(key) & 0x7FFFFFFF) % partitions
+
+
 #: ``murmur2``: Java, aiokafka, kafka-python, Faust; an empty key is hashed. ``crc32``: librdkafka's
-#: ``consistent_random``, its default; an empty key goes to a random partition.
+#: ``consistent_random``, its default; an empty key goes to a random partition. ``consistent``: the same
+#: with the empty key hashed. ``fnv1a``: librdkafka's, and Sarama's NewHashPartitioner, which it copies
+#: with the negation where Java has a mask. ``sarama_reference``: Sarama's NewReferenceHashPartitioner, with
+#: the mask. Both hash an empty key.
 PARTITIONERS: Final[Mapping[str, Partitioner]] = MappingProxyType(
     {
         each.name: each
         for each in (
             Partitioner("murmur2", _java),
             Partitioner("crc32", _crc32, scatters_empty=True),
+            Partitioner("consistent", _crc32),
+            Partitioner("fnv1a", _fnv1a),
+            Partitioner("sarama_reference", _fnv1a_masked),
         )
     }
 )
 
-_ALIASES: Final = MappingProxyType({"murmur2_random": "murmur2", "consistent_random": "crc32"})
+#: Other names of the same rules. librdkafka's ``..._random`` differ from the name without it in null keys alone.
+ALIASES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "murmur2_random": "murmur2",
+        "consistent_random": "crc32",
+        "fnv1a_random": "fnv1a",
+        "sarama": "fnv1a",
+        "sarama_crc32": "consistent",
+    }
+)

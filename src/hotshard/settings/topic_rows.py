@@ -7,7 +7,7 @@ from dataclasses import fields
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from hotshard.core.partitioners import PARTITIONERS
+from hotshard.core.partitioners import ALIASES, PARTITIONERS
 from hotshard.core.policy.thresholds import Policy
 from hotshard.core.topic import KeyLayout, Load, Mode, Ordering, PartitionsFrom
 from hotshard.settings.kinds import SOURCES, Choice, Kind, Number, Switch
@@ -49,9 +49,9 @@ TOPIC_ROWS: Final = (
     Setting(
         "defaults",
         "partitioner",
-        Choice((*PARTITIONERS, "murmur2_random", "consistent_random")),
+        Choice((*PARTITIONERS, *ALIASES)),
         "murmur2",
-        "That of the producers: murmur2 (Java and others), crc32 (librdkafka's own default).",
+        "That of the producers: murmur2 (Java and others), crc32 (librdkafka's own default), fnv1a (Sarama).",
     ),
     Setting(
         "defaults",
