@@ -34,14 +34,17 @@ class Records(Protocol):
     cannot be read on) and, of a topic, what every door to Kafka raises.
     """
 
-    #: ``kafka`` is a topic.
-    format: Literal["tsv", "jsonl", "keys", "kafka"]
     #: Whether records have times; without, all timestamps are -1. Known before the first slab.
     has_times: bool
     #: Whether slabs have the ``tenants`` column. Known before the first slab.
     has_tenants: bool
 
     def __iter__(self) -> Iterator[Slab]: ...
+
+    @property
+    def format(self) -> Literal["tsv", "jsonl", "keys", "kafka"]:
+        """What it is, told or found out; ``kafka`` is a topic."""
+        ...
 
     @property
     def progress(self) -> Progress: ...
