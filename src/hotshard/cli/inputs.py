@@ -2,8 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Self, cast
+
+from hotshard.cli.flags import Flags
+from hotshard.cli.loading import from_extra
+from hotshard.cli.printing import tell
+from hotshard.core.topic import Field, KeyLayout, PartitionsFrom
+from hotshard.doors.files.opening import AUTO, STANDARD_INPUT, open_records
+from hotshard.errors import UsageError
+from hotshard.report.numbers import count
+from hotshard.report.progress import Meter
+from hotshard.settings.load import load
+from hotshard.settings.table import FILE_VARIABLE, TOPICS_VARIABLE
 
 if TYPE_CHECKING:
     import argparse
@@ -13,34 +27,67 @@ if TYPE_CHECKING:
     from hotshard.core.topic import TopicSpec
     from hotshard.doors.files.contract import Records
 
+SCHEME: Final = "kafka://"
+_FORMAT_VARIABLE: Final = "HOTSHARD_FORMAT"
+_LAST_VARIABLE: Final = "HOTSHARD_LAST"
+_LAST: Final = "10m"
+_UNITS_S: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+#: Its name stands for whatever a file holds when settings are asked for it.
+_FILES_TOPIC: Final = "input"
 
-@dataclass(frozen=True, slots=True)
+
 class Input:
     """An open input and what is known of it. Use it as a context manager."""
 
-    #: How a message names it: the file's name, ``standard input``, or the topic's name.
-    name: str
-    records: Records
-    #: A topic's spec: as ``--config`` says, else with defaults, ``partitions_from`` source.
-    #: Of a file: ``layout`` entity, ``partitions_from`` computed; with ``--config`` its defaults for topics.
-    spec: TopicSpec
-    #: The partition count in production where the input tells it (a topic); None for files.
-    partitions: int | None
+    def __init__(self, name: str, records: Records, spec: TopicSpec, partitions: int | None) -> None:
+        #: How a message names it: the file's name, ``standard input``, or the topic's name.
+        self.name = name
+        self.records = records
+        #: A topic's spec: as ``--config`` says, else with defaults. Of a file: an opaque key, partitions computed
+        #: from it, and with ``--config`` the rest as its defaults for topics are.
+        self.spec = spec
+        #: The partition count in production where the input or its settings tell it; None for most files.
+        self.partitions = partitions
+        self._meter = Meter(sys.stderr) if _on_terminal() else None
 
     def slabs(self) -> Iterator[Slab]:
-        """Every slab, with progress on stderr where that is a terminal; at the end what was skipped or damaged is told there."""
-        raise NotImplementedError
+        """Every slab, once; with progress on stderr where that is a terminal.
 
-    def __enter__(self) -> Input:
+        After the last, what was skipped and why the input ended early is told there, in a line each.
+        """
+        if self._meter is None:
+            yield from self.records
+        else:
+            yield from self._meter.watch(self.records, lambda: self.records.progress)
+            self._meter.clear()
+        if self.records.skipped:
+            tell(f"{self.name}: {count(self.records.skipped)} skipped; {self.records.complaint}")
+        if self.records.damage is not None:
+            tell(f"{self.records.damage}; what could be read is counted")
+
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self._meter is not None:
+            self._meter.clear()
         self.records.close()
 
 
 def add_input_flags(parser: argparse.ArgumentParser, environ: Mapping[str, str]) -> None:
     """Add the word FILE (``args.file``) and ``--format``, ``--last``, ``--config``."""
-    raise NotImplementedError
+    parser.add_argument(
+        "file", metavar="FILE", help=f"a file, plain or gzip; - is standard input; or {SCHEME}HOST:PORT/TOPIC"
+    )
+    flags = Flags(parser, environ)
+    flags.value("--format", _FORMAT_VARIABLE, "of a file: tsv, jsonl, keys; auto finds out", metavar="FORMAT")
+    flags.value(
+        "--last", _LAST_VARIABLE, f"of a topic: read what was written in this time, such as 90s, 10m, 2h, 7d, or all;"
+        f" {_LAST} if none", metavar="TIME",
+    )  # fmt: skip
+    flags.value(
+        "--config", FILE_VARIABLE, "settings: how to log in, how a topic's keys are built, thresholds", metavar="FILE"
+    )
 
 
 def open_input(args: argparse.Namespace, environ: Mapping[str, str]) -> Input:
@@ -50,7 +97,49 @@ def open_input(args: argparse.Namespace, environ: Mapping[str, str]) -> Input:
         UsageError: no such file, or flags that do not go together.
         SettingsError: ``--config`` is wrong.
         InputError: it cannot be read, or is not text.
+        MissingExtraError: a topic, and the worker's packages are not installed.
         UnavailableError, RefusedError, MissingTopicError: of Kafka.
 
     """
-    raise NotImplementedError
+    return _topic(args, environ) if args.file.startswith(SCHEME) else _file(args, environ)
+
+
+def _file(args: argparse.Namespace, environ: Mapping[str, str]) -> Input:
+    if args.last is not None and args.last != environ.get(_LAST_VARIABLE):
+        raise UsageError(f"--last is for a topic, {SCHEME}HOST:PORT/TOPIC; a file is read whole")
+    stdin = None if sys.stdin is None else sys.stdin.buffer
+    if args.file == STANDARD_INPUT and stdin is not None and stdin.isatty():
+        tell("reading what is typed here; Ctrl-D ends it")
+    spec = _spec_of_files(args.config, environ)
+    records = open_records(args.file, format_=args.format or AUTO, stdin=stdin)
+    name = "standard input" if args.file == STANDARD_INPUT else args.file
+    return Input(name, records, spec, spec.partitions)
+
+
+def _spec_of_files(config: str | None, environ: Mapping[str, str]) -> TopicSpec:
+    """What settings say of topics that they do not name; which topics there are is of no use here."""
+    others = {name: text for name, text in environ.items() if name != TOPICS_VARIABLE}
+    specs = load(Path(config) if config else None, others, topics=(_FILES_TOPIC,)).topic_specs()
+    spec = next(spec for spec in specs if spec.name == _FILES_TOPIC)
+    return replace(
+        spec, sources=("",), layout=KeyLayout.ENTITY, tenant=Field(), discriminator=Field(),
+        partitions_from=PartitionsFrom.COMPUTED,
+    )  # fmt: skip
+
+
+def _topic(args: argparse.Namespace, environ: Mapping[str, str]) -> Input:
+    return cast("Input", from_extra("worker", "hotshard.cli.inputs_kafka", "open_topic")(args, environ))
+
+
+def last_s(text: str) -> float | None:
+    """A time back from now in seconds, None for all there is. Raises UsageError."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd])", text.strip())
+    if text.strip() == "all":
+        return None
+    if found is None:
+        raise UsageError(f"--last takes a time with its unit, such as 90s, 10m, 2h or 7d, or all; not {text!r}")
+    return float(found[1]) * _UNITS_S[found[2]]
+
+
+def _on_terminal() -> bool:
+    return sys.stderr is not None and sys.stderr.isatty()

@@ -5,21 +5,20 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final, Literal
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 from hotshard.doors.files.reader import FORMATS, FileRecords
 from hotshard.doors.files.source import Source
 from hotshard.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from hotshard.doors.files.contract import FileFormat, Records
+    from hotshard.doors.files.contract import Records
 
 STANDARD_INPUT: Final = "-"
+AUTO: Final = "auto"
 
 
-def open_records(
-    name: str, *, format_: FileFormat | Literal["auto"] = "auto", stdin: BinaryIO | None = None
-) -> Records:
+def open_records(name: str, *, format_: str = AUTO, stdin: BinaryIO | None = None) -> Records:
     """Open a file, or for ``-`` standard input, plain or gzip; a pipe or device goes as well.
 
     Raises:
@@ -43,17 +42,18 @@ def open_records(
     return open_stream(stream, name, format_=format_)
 
 
-def open_stream(stream: BinaryIO, name: str, *, format_: FileFormat | Literal["auto"] = "auto") -> Records:
+def open_stream(stream: BinaryIO, name: str, *, format_: str = AUTO) -> Records:
     """Read any binary stream: how tests and other code give what is no file. The stream is closed with the records.
 
     Raises:
         InputError: see :func:`open_records`; the stream is closed then.
 
     """
-    if format_ not in (*FORMATS, "auto"):
-        raise UsageError(f"no format is called {format_!r}; there are auto, {', '.join(FORMATS)}")
+    known = next((each for each in FORMATS if each == format_), None)
+    if known is None and format_ != AUTO:
+        raise UsageError(f"no format is called {format_!r}; there are {AUTO}, {', '.join(FORMATS)}")
     try:
-        return FileRecords(Source(stream, name, _size(stream)), stream, None if format_ == "auto" else format_)
+        return FileRecords(Source(stream, name, _size(stream)), stream, known)
     except BaseException:
         stream.close()
         raise
