@@ -244,7 +244,7 @@ def test_a_plan_grows_with_its_key_at_its_tail_only() -> None:
     assert grown.suffixes[:4] == small.suffixes
     assert grown.partitions[:4] == small.partitions
     assert len(set(grown.partitions)) == 8
-    assert stands(KEY, grown, MURMUR2, 12)
+    assert stands(KEY, grown, Terms(partitioner=MURMUR2), 12)
     assert grown.imbalance_after < grown.imbalance_before
 
 
@@ -284,7 +284,7 @@ def test_a_crowded_partition_of_a_plan_does_not_make_it_grow_for_nothing() -> No
 
 def test_a_plan_for_another_partition_count_does_not_stand() -> None:
     plan = standing(0.4)
-    assert not stands(KEY, plan, MURMUR2, 24)
+    assert not stands(KEY, plan, Terms(partitioner=MURMUR2), 24)
     with pytest.raises(ValueError, match="new plan"):
         resize(HotLoad(KEY, 0.4), plan, [0.025] * 24, Terms(partitioner=MURMUR2))
 
@@ -292,7 +292,7 @@ def test_a_plan_for_another_partition_count_does_not_stand() -> None:
 def test_a_plan_whose_tail_cannot_be_reached_stays() -> None:
     plan = standing(0.1)
     reached = {with_suffix(KEY, suffix): place for suffix, place in zip(plan.suffixes, plan.partitions, strict=True)}
-    narrow = Partitioner("narrow", lambda key, _partitions: reached.get(key, plan.partitions[0]))
+    narrow = Partitioner("murmur2", lambda key, _partitions: reached.get(key, plan.partitions[0]))
     assert resize(HotLoad(KEY, 0.4), plan, [0.05] * 12, Terms(partitioner=narrow)) is None
 
 

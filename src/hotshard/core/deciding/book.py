@@ -10,7 +10,7 @@ from hotshard.core.keys import with_suffix
 from hotshard.core.wire.route import MAX_EARLIER, EarlierRoute, Route, RouteState
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 LIVE = frozenset({RouteState.PROPOSED, RouteState.CHANGING, RouteState.ACTIVE, RouteState.RETIRING})
 
@@ -40,10 +40,11 @@ def earlier_of(route: Route, now_ms: int, readable_ms: int) -> tuple[EarlierRout
     """What readers need of a route that is being replaced: its places, readable for ``readable_ms`` from now on.
 
     Each suffix stands once, where it is readable longest: plans of one key come back to the same suffixes,
-    so a key may be split every hour and none of its places is forgotten before its time.
+    so a key may be split every hour and none of its places is forgotten before its time. A key that was
+    split without suffixes has its partitions there in the same way.
     """
     readable = tuple(earlier for earlier in route.earlier if earlier.until_ms > now_ms)
-    if not route.suffixes or route.state is RouteState.PROPOSED:
+    if not route.partitions or route.state is RouteState.PROPOSED:
         return readable
     left = EarlierRoute(
         epoch=route.epoch,
@@ -51,16 +52,23 @@ def earlier_of(route: Route, now_ms: int, readable_ms: int) -> tuple[EarlierRout
         partitions=route.partitions,
         until_ms=max([now_ms + readable_ms, *(earlier.until_ms for earlier in readable)]),
     )
-    others = (_without(earlier, left.suffixes) for earlier in readable)
-    return (*(earlier for earlier in others if earlier.suffixes), left)[-MAX_EARLIER:]
+    others = (_without(earlier, left) for earlier in readable)
+    return (*(earlier for earlier in others if earlier.partitions), left)[-MAX_EARLIER:]
 
 
-def _without(earlier: EarlierRoute, suffixes: Collection[str]) -> EarlierRoute:
-    kept = [place for place in zip(earlier.suffixes, earlier.partitions, strict=False) if place[0] not in suffixes]
+def _without(earlier: EarlierRoute, left: EarlierRoute) -> EarlierRoute:
+    """What is told by ``earlier`` alone: its suffixes, or where it has none its partitions."""
+    if bool(earlier.suffixes) != bool(left.suffixes):
+        return earlier
+    if not earlier.suffixes:
+        kept = tuple(partition for partition in earlier.partitions if partition not in left.partitions)
+        return msgspec.structs.replace(earlier, partitions=kept)
+    places = zip(earlier.suffixes, earlier.partitions, strict=False)
+    own = [place for place in places if place[0] not in left.suffixes]
     return msgspec.structs.replace(
         earlier,
-        suffixes=tuple(suffix for suffix, _ in kept),
-        partitions=tuple(partition for _, partition in kept),
+        suffixes=tuple(suffix for suffix, _ in own),
+        partitions=tuple(partition for _, partition in own),
     )
 
 

@@ -54,6 +54,8 @@ class Drafts:
             suffixes=plan.suffixes,
             partitions=plan.partitions,
             partition_count=plan.partition_count,
+            also_partitioner=plan.also_partitioner,
+            carry=plan.carry,
             reason=str(plan.reason) if active else why_not_given(self._spec),
             imbalance_before=plan.imbalance_before,
             imbalance_after=plan.imbalance_after,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hotshard.core.deciding.drafting import Drafts, given, why_not_given
-from hotshard.core.partitioners import partitioner
 from hotshard.core.planning.allowed import forbidden
 from hotshard.core.planning.placement import plan_split
-from hotshard.core.planning.resize import resize, stands
+from hotshard.core.planning.resize import resize, same_shards, stands
 from hotshard.core.planning.score import spread, with_load, without_load
-from hotshard.core.planning.situation import HotLoad, Terms
+from hotshard.core.planning.situation import HotLoad
+from hotshard.core.planning.terms import terms_of
 from hotshard.core.planning.verdict import Plan, PlanReason, Refusal, RefusalReason
 from hotshard.core.topic import Mode, TopicSpec
 from hotshard.core.wire.event import EventType
@@ -43,8 +43,7 @@ class Router:
         self._spec = spec
         self._book = book
         self._drafts = Drafts(spec)
-        self._partitioner = partitioner(spec.partitioner)
-        self._terms = Terms(partitioner=self._partitioner, eps=spec.policy.eps, max_shards=spec.policy.max_shards)
+        self._terms = terms_of(spec)
 
     def step(self, hot: Mapping[bytes, Measured], loads: Sequence[float], moment: Moment) -> tuple[Turn, ...]:
         """Bring the routes in line with what is hot; ``loads``, of every partition, may be left out when nothing is."""
@@ -93,7 +92,7 @@ class Router:
         if standing is not None and not (measured.load and measured.worth_fitting):
             return None  # whether it has cooled is not for a plan to say
         background = self._background(key, hot, loads)
-        if standing is None or not standing.suffixes:
+        if standing is None or not standing.partitions:
             return self._new(HotLoad(key, measured.load, measured.current), background)
         if self._stands(standing, len(loads)):
             return self._fitted(standing, measured, background, moment)
@@ -111,7 +110,7 @@ class Router:
         """
         load = HotLoad(standing.base_key, measured.load, measured.current)
         plan = resize(load, standing, background, self._terms)
-        if plan is not None and len(plan.suffixes) < len(standing.suffixes):
+        if plan is not None and plan.shards < len(standing.partitions):
             policy = self._spec.policy
             # As a flood ends, the long view shows it smaller and smaller: that is no reason to cut.
             least_s = max(policy.hold_s, 2 * policy.slow_view_s)
@@ -136,9 +135,7 @@ class Router:
         return spread(measured.load, route.partitions)
 
     def _stands(self, route: Route, partitions: int) -> bool:
-        return route.partitioner == self._partitioner.name and stands(
-            route.base_key, route, self._partitioner, partitions
-        )
+        return stands(route.base_key, route, self._terms, partitions)
 
     def _as_plan(self, route: Route) -> Plan | None:
         """A proposed route that may be given to producers now is planned as it stands."""
@@ -153,6 +150,8 @@ class Router:
             imbalance_before=route.imbalance_before or 0.0,
             imbalance_after=route.imbalance_after or 0.0,
             reason=PlanReason.WITHIN_TOLERANCE,
+            also_partitioner=route.also_partitioner,
+            carry=route.carry,
         )
 
     def _waits(self, route: Route) -> bool:
@@ -160,9 +159,8 @@ class Router:
 
     def _same(self, standing: Route, verdict: Plan | Refusal) -> bool:
         if isinstance(verdict, Refusal):
-            return not standing.suffixes and standing.reason == verdict.reason
-        same = standing.suffixes == verdict.suffixes and standing.partitions == verdict.partitions
-        return same and not self._waits(standing)
+            return not standing.partitions and standing.reason == verdict.reason
+        return same_shards(standing, verdict) and not self._waits(standing)
 
     # -- what is done ----------------------------------------------------------------------------
 

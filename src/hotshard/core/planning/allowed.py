@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from hotshard.core.keys import MAX_SUFFIXABLE_BYTES, has_form, is_binary
 from hotshard.core.planning.verdict import Refusal, RefusalReason
-from hotshard.core.topic import KeyLayout, Ordering, TopicSpec
+from hotshard.core.topic import Carry, KeyLayout, Ordering, PartitionsFrom, TopicSpec
+from hotshard.core.wire.pane import WHOLE_KEY_BYTES, is_cut
 
 
 def forbidden(key: bytes, spec: TopicSpec) -> Refusal | None:
@@ -17,7 +18,25 @@ def forbidden(key: bytes, spec: TopicSpec) -> Refusal | None:
         )
     if spec.copartitioned:
         return _refusal(key, RefusalReason.COPARTITIONED, "the topic is joined with another partition by partition")
-    return unsuffixable(key, spec.layout)
+    if spec.carry is Carry.PARTITION and spec.partitions_from is PartitionsFrom.COMPUTED:
+        detail = "the source does not keep production's partitions, so one that is given would not be seen"
+        return _refusal(key, RefusalReason.PARTITIONS_UNSEEN, detail)
+    return unbearable(key, spec.carry, spec.layout)
+
+
+def unbearable(key: bytes, carry: Carry, layout: KeyLayout | None = None) -> Refusal | None:
+    """Why ``key`` can be sent to no shard in this way, or None."""
+    return ungivable(key) if carry is Carry.PARTITION else unsuffixable(key, layout)
+
+
+def ungivable(key: bytes) -> Refusal | None:
+    """Why records of ``key``, whatever its form, cannot be given a partition, or None."""
+    if not key:
+        return _refusal(key, RefusalReason.EMPTY_KEY, "an empty key names nothing")
+    if is_cut(key):
+        detail = f"the key has more than {WHOLE_KEY_BYTES} bytes, and is known by its beginning and a digest only"
+        return _refusal(key, RefusalReason.KEY_TOO_LONG, detail)
+    return None
 
 
 def unsuffixable(key: bytes, layout: KeyLayout | None = None) -> Refusal | None:

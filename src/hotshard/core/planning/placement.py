@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hotshard.core.planning.allowed import unsuffixable
-from hotshard.core.planning.fitting import Fit, fewest, fits, least_loaded
-from hotshard.core.planning.refusing import no_room, no_suffix, not_needed
+from hotshard.core.planning.allowed import unbearable
+from hotshard.core.planning.fitting import Fit, choices, enough, fewest, least_loaded
+from hotshard.core.planning.refusing import hot_sub_unit, no_gain, no_suffix, not_needed
 from hotshard.core.planning.score import imbalance, spread, with_load
 from hotshard.core.planning.situation import HotLoad, Situation, Terms, situation
-from hotshard.core.planning.suffixes import find_suffixes
+from hotshard.core.planning.suffixes import find_suffixes, reachable
 from hotshard.core.planning.verdict import Plan, PlanReason, Refusal
 
 if TYPE_CHECKING:
@@ -21,32 +21,58 @@ def plan_split(hot: HotLoad, background: Sequence[float], terms: Terms) -> Plan 
 
     ``background`` is the measured load of every partition without the key. With p and b as shares of
     the whole, the plan has the smallest s with ``p/s <= (1 + eps)/n - b(s)``, b(s) the s-th smallest.
-    Where there is none within ``max_shards``, it has what comes near the best possible, as long as
-    the key's partition gains 5 % by it. A plan never raises the imbalance.
+    Where there is none within the bounds of ``terms``, it has what comes near the best possible, as long as
+    the key's partition gains 5 % by it. A plan never raises the imbalance, except where a person wants it
+    whatever it comes to (``terms.forced``).
     """
     now = situation(hot, background, terms)
-    refusal = unsuffixable(hot.key) or not_needed(now)
+    refusal = unbearable(hot.key, terms.carry) or (None if terms.forced else not_needed(now) or hot_sub_unit(now))
     if refusal is not None:
         return refusal
     order = least_loaded(now.background)
-    found = fewest(fits(now.load, [now.background[each] for each in order[: max(1, terms.max_shards)]], now.limit))
-    if not found.gains_on(now.crest):
-        return no_room(now, found, order)
-    chosen = tuple(order[: found.shards])
-    suffixes = find_suffixes(now, chosen)
-    return no_suffix(now) if suffixes is None else planned(now, found, suffixes, chosen)
+    found = fewest(enough(choices(now, order), terms.min_shards))
+    refusal = no_gain(now, found, order)
+    if refusal is not None:
+        return refusal
+    suffixes = find_suffixes(now, order[: found.shards])
+    if suffixes is None:
+        return _where_reachable(now, order)
+    return planned(now, found, suffixes, tuple(order[: found.shards]))
 
 
 def planned(now: Situation, found: Fit, suffixes: tuple[str, ...], partitions: tuple[int, ...]) -> Plan:
     """The plan that puts the key on ``partitions``, scored."""
+    even = imbalance(with_load(now.background, spread(now.load, partitions)))
+    terms = now.terms
     return Plan(
         key=now.key,
         suffixes=suffixes,
         partitions=partitions,
         partition_count=now.partitions,
-        partitioner=now.terms.partitioner.name,
+        partitioner=terms.partitioner.name,
+        also_partitioner=None if terms.also is None else terms.also.name,
+        carry=terms.carry,
         imbalance_before=imbalance(now.before),
-        imbalance_after=imbalance(with_load(now.background, spread(now.load, partitions))),
-        reason=PlanReason.WITHIN_TOLERANCE if found.within else PlanReason.BEST_EFFORT,
+        imbalance_after=max(even, found.worst / now.mean) if now.sub and now.mean else even,
+        reason=_reason(found, forced=terms.forced),
         numbers={"share": now.share, "mean": now.mean, "limit": now.limit, "before": now.crest, "after": found.worst},
     )
+
+
+def _where_reachable(now: Situation, order: Sequence[int]) -> Plan | Refusal:
+    """The plan on partitions that suffixes can be found for, where they are not found for all that are wanted."""
+    suffixes = reachable(now)
+    order = [partition for partition in order if partition in suffixes]
+    if not order:
+        return no_suffix(now)
+    found = fewest(enough(choices(now, order), now.terms.min_shards))
+    if no_gain(now, found, order) is not None:
+        return no_suffix(now)
+    chosen = tuple(order[: found.shards])
+    return planned(now, found, tuple(suffixes[partition] for partition in chosen), chosen)
+
+
+def _reason(found: Fit, *, forced: bool) -> PlanReason:
+    if found.within:
+        return PlanReason.WITHIN_TOLERANCE
+    return PlanReason.PINNED if forced else PlanReason.BEST_EFFORT

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hotshard.core.planning.fitting import fewest, fillable, fits
 from hotshard.core.planning.verdict import Refusal, RefusalReason
-from hotshard.core.planning.worth import above_others, min_share, worth_splitting
+from hotshard.core.planning.worth import above_others, min_share, sub_unit_too_large, worth_splitting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,9 +30,39 @@ def not_needed(now: Situation) -> Refusal | None:
     return None
 
 
-def no_room(now: Situation, found: Fit, order: Sequence[int]) -> Refusal:
-    """The best plan would hardly unburden the key's partition; the load that stands in the way is named."""
-    blocking = order[min(found.shards, now.partitions - 1)]
+def hot_sub_unit(now: Situation) -> Refusal | None:
+    """The key's largest sub-unit alone is more than the least loaded partition may carry besides."""
+    room = now.limit - min(now.background)
+    if not sub_unit_too_large(now.sub, room):
+        return None
+    part = now.sub / now.load
+    detail = f"its largest sub-unit has {part:.0%} of it, and no partition has room for more than {room / now.load:.0%}"
+    numbers = {"share": now.share, "largest_sub": part, "limit": now.limit, "room": room}
+    return Refusal(key=now.key, reason=RefusalReason.HOT_DISCRIMINATOR, detail=detail, numbers=numbers)
+
+
+def no_gain(now: Situation, found: Fit, order: Sequence[int]) -> Refusal | None:
+    """The best plan that is allowed would hardly unburden the key's partition; what stands in the way is named."""
+    if now.terms.forced or found.gains_on(now.crest):
+        return None
+    return _too_many_shards(now, order) or _no_room(now, found, order)
+
+
+def _too_many_shards(now: Situation, order: Sequence[int]) -> Refusal | None:
+    """Only more shards than the key could fill partitions would unburden its partition."""
+    bound = fillable(now)
+    if bound >= now.terms.max_shards:
+        return None
+    free = fewest(fits(now.load, [now.background[each] for each in order[: now.terms.max_shards]], now.limit, now.sub))
+    if free.shards <= bound or not free.gains_on(now.crest):
+        return None
+    detail = f"it would take {free.shards} shards, and at its rate it could fill {bound} of the partitions"
+    numbers = {"share": now.share, "shards": free.shards, "fillable": bound, "capacity": now.terms.capacity or 0.0}
+    return Refusal(key=now.key, reason=RefusalReason.TOO_MANY_SHARDS, detail=detail, numbers=numbers)
+
+
+def _no_room(now: Situation, found: Fit, order: Sequence[int]) -> Refusal:
+    blocking = order[min(found.shards, len(order) - 1)]
     detail = (
         f"its partition would still have {found.worst / now.crest:.0%} of its load: the next partition, "
         f"{blocking}, carries {now.background[blocking] / now.mean:.2f} times the mean without this key"
@@ -48,7 +79,11 @@ def no_room(now: Situation, found: Fit, order: Sequence[int]) -> Refusal:
 
 
 def no_suffix(now: Situation) -> Refusal:
-    """The partitioner sends no value tried to one of the partitions."""
-    detail = f"no suffix was found with which {now.terms.partitioner.name} reaches every partition wanted"
+    """No value tried is sent to one of the partitions, by the partitioner or by both of a mixed fleet."""
     numbers = {"partition_count": float(now.partitions)}
-    return Refusal(key=now.key, reason=RefusalReason.NO_SUFFIX, detail=detail, numbers=numbers)
+    one, other = now.terms.partitioner, now.terms.also
+    if other is None:
+        detail = f"no suffix was found with which {one.name} reaches every partition wanted"
+        return Refusal(key=now.key, reason=RefusalReason.NO_SUFFIX, detail=detail, numbers=numbers)
+    detail = f"no suffixes were found that {one.name} and {other.name} both send to partitions with room"
+    return Refusal(key=now.key, reason=RefusalReason.NO_SHARED_SUFFIX, detail=detail, numbers=numbers)

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from hotshard.core.planning.score import with_load
+from hotshard.core.topic import Carry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,21 +21,40 @@ if TYPE_CHECKING:
 class HotLoad(NamedTuple):
     """A base key, the upper bound of its load, and its load by partition as measured.
 
-    ``current`` of None: all of it is where the partitioner puts the key.
+    ``current`` of None: all of it is where the partitioner puts the key. ``largest_sub`` is the part of
+    its load, 0 to 1, that its largest sub-unit surely has; None where shards are taken in turn, or nothing is
+    known.
     """
 
     key: bytes
     load: float
     current: Mapping[int, float] | None = None
+    largest_sub: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """The topic's partitioner, the tolerated imbalance, and the most shards a key may have."""
+    """The topic's partitioner, the tolerated imbalance, and the bounds on the shards of a key."""
 
     partitioner: Partitioner
     eps: float = 0.25
     max_shards: int = 64
+    #: A plan has at least so many, if the topic has as many partitions.
+    min_shards: int = 1
+    #: A second partitioner in the fleet: a plan has only suffixes on which both agree.
+    also: Partitioner | None = None
+    #: ``partition``: a plan needs no suffixes.
+    carry: Carry = Carry.SUFFIX
+    #: What one partition takes, in the unit of the loads: a key gets no more shards than it could fill so.
+    capacity: float | None = None
+    #: A person wants the key split: whether it is worth it is not asked.
+    forced: bool = False
+
+    @property
+    def partitioners(self) -> tuple[Partitioner, ...]:
+        """All that must agree on a suffix, the one that is quickest to ask first."""
+        both = (self.partitioner,) if self.also is None else (self.partitioner, self.also)
+        return tuple(sorted(both, key=lambda each: not each.compiled))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +66,8 @@ class Situation:
     current: Mapping[int, float]
     background: Sequence[float]
     terms: Terms
+    #: The load of its largest sub-unit, as far as is known.
+    sub: float = 0.0
 
     @property
     def partitions(self) -> int:
@@ -90,7 +112,8 @@ def situation(hot: HotLoad, background: Sequence[float], terms: Terms) -> Situat
         raise ValueError("there must be at least one partition")
     cleared = tuple(max(0.0, float(each)) for each in background)
     current = places(hot, terms.partitioner, len(cleared))
-    return Situation(key=hot.key, load=hot.load, current=current, background=cleared, terms=terms)
+    sub = hot.load * min(1.0, hot.largest_sub or 0.0)
+    return Situation(key=hot.key, load=hot.load, current=current, background=cleared, terms=terms, sub=sub)
 
 
 def places(hot: HotLoad, partitioner: Partitioner, partitions: int) -> Mapping[int, float]:

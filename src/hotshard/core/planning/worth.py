@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import math
+from typing import Final
+
+#: Against rounding where a load meets its limit exactly.
+_ROUNDING: Final = 1 + 1e-9
 
 
 def min_share(eps: float, partitions: int) -> float:
@@ -29,3 +33,12 @@ def worth_splitting(share: float, partitions: int, eps: float) -> bool:
 def above_others(load: float, mean: float, eps: float) -> bool:
     """Whether a partition is really above the others: it carries more than ``1 + eps`` times the mean."""
     return load > (1 + eps) * mean
+
+
+def sub_unit_too_large(sub: float, room: float) -> bool:
+    """Whether a key's largest sub-unit, which no split divides, has no room on any partition.
+
+    With p the key's share, q the sub-unit's part of it and an even background, that is
+    ``p * q > (p + eps) / n``.
+    """
+    return sub > room * _ROUNDING

@@ -9,6 +9,7 @@ import msgspec
 
 from hotshard.core.topic import Carry, Ordering
 from hotshard.core.wire.names import key_bytes
+from hotshard.core.wire.orders import Orders
 
 SCHEMA: Final = 1
 
@@ -47,7 +48,7 @@ class Epoch(msgspec.Struct, frozen=True, order=True):
 
 
 class EarlierRoute(msgspec.Struct, frozen=True, kw_only=True):
-    """Where data of the key may still lie from before."""
+    """Where data of the key may still lie from before: without suffixes under the key itself, on ``partitions``."""
 
     epoch: Epoch
     suffixes: tuple[str, ...]
@@ -66,12 +67,14 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     treatment: Treatment = Treatment.SPLIT
     state: RouteState
     epoch: Epoch
-    #: One suffix per shard, the shard's number being its place here.
+    #: One suffix per shard, the shard's number being its place here; none with ``carry`` ``partition``.
     suffixes: tuple[str, ...] = ()
-    #: The partition each suffix lands on; as many as suffixes.
+    #: The partition of each shard. With ``carry`` ``suffix`` the one each suffix lands on, as many as suffixes.
     partitions: tuple[int, ...] = ()
     partition_count: int
     partitioner: str
+    #: A second partitioner of the fleet, which sends every suffix to the same partition.
+    also_partitioner: str | None = None
     carry: Carry = Carry.SUFFIX
     ordering: Ordering = Ordering.NONE
     since_ms: int
@@ -126,3 +129,6 @@ class TopicState(msgspec.Struct, frozen=True, kw_only=True):
     at_ms: int
     routes: tuple[Route, ...] = ()
     hot: tuple[HotEntry, ...] = ()
+    #: What people ordered, and the topic's mode: for people, no producer reads them.
+    orders: Orders = Orders()
+    mode: str = ""
