@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from hotshard.core.wire.command import START, Command, CommandKind, Page, StreamId
+from hotshard.core.wire.orders import Given, Orders, PinOrder
 from hotshard.core.wire.route import HotKind, RouteState
-from hotshard.doors.redis.commands import Command, CommandKind
 from hotshard.doors.redis.entries import Mark, read_change, read_mark, read_route, topics_of
 from tests.support.registry import KEY, TOPIC, Place, hot_entry, place_in_memory, place_in_redis, route, state
 
@@ -239,16 +240,81 @@ async def test_what_is_hot_is_read_the_hottest_first(place: Place) -> None:
     assert await place.person.hot(TOPIC) == ()
 
 
+FREEZE = Command(kind=CommandKind.FREEZE, by="ann", at_ms=5, reason="incident")
+RETIRE = Command(kind=CommandKind.RETIRE, topic=TOPIC, key=KEY, by="ben")
+
+
 async def test_commands_are_read_in_order_from_where_one_stands(place: Place) -> None:
-    freeze = Command(kind=CommandKind.FREEZE, by="ann", at_ms=5, reason="incident")
-    retire = Command(kind=CommandKind.RETIRE, topic=TOPIC, key=KEY, by="ben")
-    first = await place.person.command(freeze)
-    second = await place.person.command(retire)
-    heard = await place.door.commands("0")
-    assert [(one.id, one.kind, one.by, one.base_key) for one in heard] == [
-        (first, CommandKind.FREEZE, "ann", None),
-        (second, CommandKind.RETIRE, "ben", KEY.encode()),
-    ]
-    assert [one.id for one in await place.door.commands("0", limit=1)] == [first]
-    assert [one.id for one in await place.door.commands(first)] == [second]
-    assert await place.door.commands(second) == ()
+    assert await place.door.commands(START) == Page(START, ())
+    first = await place.person.command(FREEZE)
+    second = await place.person.command(RETIRE)
+    assert START < first < second
+    heard = await place.door.commands(START)
+    assert heard.newest == second
+    assert [(one.id, one.command) for one in heard.entries] == [(first, FREEZE), (second, RETIRE)]
+    assert len({one.mark for one in heard.entries}) == 2
+    part = await place.door.commands(START, limit=1)
+    assert (part.newest, [one.id for one in part.entries]) == (second, [first])
+    assert [one.id for one in (await place.door.commands(first)).entries] == [second]
+    assert await place.door.commands(second) == Page(second, ())
+    assert await place.door.commands(StreamId(2**64 - 1, 2**64 - 1)) == Page(second, ())
+
+
+@pytest.mark.parametrize("damage", [b"", b"?", b"{}", b'{"kind":"dance"}', b"\xff", b"x" * 100_000])
+async def test_a_damaged_command_is_passed_over_with_what_is_wrong(place: Place, damage: bytes) -> None:
+    first = await place.person.command(FREEZE)
+    place.harm.put_command(damage)
+    last = await place.person.command(RETIRE)
+    heard = await place.door.commands(START)
+    assert [one.id for one in heard.entries][::2] == [first, last]
+    assert [one.command for one in heard.entries] == [FREEZE, None, RETIRE]
+    assert heard.entries[1].fault
+
+
+async def test_commands_of_a_registry_made_again_come_from_the_start(place: Place) -> None:
+    before = await place.person.command(FREEZE)
+    place.harm.wipe()
+    assert await place.door.commands(before) == Page(START, ())
+    place.harm.put_command(b"{}", "5-1")
+    heard = await place.door.commands(before)
+    assert heard == Page(StreamId(5, 1), ())
+    assert [one.id for one in (await place.door.commands(START)).entries] == [StreamId(5, 1)]
+
+
+async def test_only_the_newest_commands_are_kept(place: Place) -> None:
+    for _ in range(1300):
+        place.harm.put_command(b"{}")
+    last = await place.person.command(FREEZE)
+    heard = await place.door.commands(START, limit=5000)
+    assert 1000 <= len(heard.entries) <= 1200
+    assert heard.entries[-1].id == last
+
+
+async def test_a_person_reads_everything_at_once(place: Place) -> None:
+    orders = Orders(
+        frozen=Given(by="ann", at_ms=3, reason="incident"),
+        pins=(PinOrder(key=KEY, shards=None, given=Given(by="ben")),),
+    )
+    await place.door.publish(state(4, route(), hot=(hot_entry(),), orders=orders, mode="approve"))
+    await place.door.publish(state(1, topic="other"))
+    at = await place.person.command(FREEZE)
+    desk = await place.person.desk()
+    assert set(desk.topics) == {TOPIC, "other"}
+    topic = desk.topics[TOPIC]
+    assert (topic.mark.version, topic.mode, topic.orders, topic.damaged) == (4, "approve", orders, 0)
+    assert abs(desk.now_ms - topic.mark.at_ms) < 5_000
+    assert (topic.routes, topic.hot) == ((route(),), (hot_entry(),))
+    assert [(one.id, one.command) for one in desk.commands] == [(at, FREEZE)]
+    assert desk.topics["other"].orders == Orders()
+
+
+async def test_what_is_damaged_is_left_out_of_what_a_person_reads_and_counted(place: Place) -> None:
+    await place.door.publish(state(4, route()))
+    place.harm.put_route(TOPIC, b"foreign", b"?")
+    place.harm.put_orders(TOPIC, b"?")
+    desk = (await place.person.desk()).topics[TOPIC]
+    assert (desk.routes, desk.orders, desk.damaged) == ((route(),), Orders(), 2)
+    place.harm.spoil_routes(TOPIC)
+    assert (await place.person.desk()).topics[TOPIC].damaged == 2
+    place.harm.wipe()
+    assert (await place.person.desk()).topics == {}

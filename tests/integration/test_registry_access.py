@@ -10,8 +10,8 @@ import pytest
 import redis
 
 from hotshard import AsyncRegistry, Registry, RegistryState
+from hotshard.core.wire.command import START, Command, CommandKind
 from hotshard.demo.servers import RedisServer, free_port
-from hotshard.doors.redis.commands import Command, CommandKind
 from hotshard.doors.redis.layout import Layout
 from hotshard.doors.redis.real import RedisRegistry
 from hotshard.errors import RefusedError
@@ -67,8 +67,9 @@ async def test_the_access_lists_suffice(guarded: RedisServer) -> None:
     detector, operator = (RedisRegistry(login(guarded, who)) for who in ("detector", "operator"))
     assert await detector.publish(state(3, hot=(hot_entry(),)))
     place = await operator.command(Command(kind=CommandKind.FREEZE, by="ann"))
-    assert [one.id for one in await detector.commands("0")] == [place]
+    assert [one.id for one in (await detector.commands(START)).entries] == [place]
     assert len(await operator.hot(TOPIC)) == 1
+    assert set((await operator.desk()).topics) == {TOPIC}
     await detector.close()
     await operator.close()
 

@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from hotshard.core.keys import is_suffixable
 from hotshard.core.topic import Carry
 from hotshard.core.wire.route import Route, RouteState
-from hotshard.doors.redis.commands import read_command
+from hotshard.doors.redis.commands import read_entry
 from hotshard.doors.redis.entries import (
     MAX_SHARDS,
     obeyed,
@@ -85,7 +85,7 @@ def test_a_route_is_either_refused_or_can_be_relied_upon(value: bytes) -> None:
 
 @given(st.binary() | anything.map(lambda value: json.dumps(value).encode()))
 def test_hot_entries_and_commands_are_refused_or_read(value: bytes) -> None:
-    read_command(b"0-1", {b"command": value})
+    read_entry(b"0-1", {b"command": value})
     with pytest.raises(WireError):
         read_hot(TOPIC, b"key:" + BASE, value)
 

@@ -9,7 +9,9 @@ import redis
 
 from hotshard.core.topic import Carry, Ordering
 from hotshard.core.wire.names import key_text
+from hotshard.core.wire.orders import Orders
 from hotshard.core.wire.route import EarlierRoute, Epoch, HotEntry, HotKind, Route, RouteState, TopicState
+from hotshard.doors.redis.commands import COMMANDS_LENGTH, FIELD
 from hotshard.doors.redis.layout import Layout
 from hotshard.doors.redis.memory import MemoryRegistry
 from hotshard.doors.redis.real import RedisBlockingReader, RedisReader, RedisRegistry
@@ -65,9 +67,18 @@ def hot_entry(name: str = KEY, kind: HotKind = HotKind.KEY, share: float = 0.3) 
 
 
 def state(
-    version: int, *routes: Route, epoch: int = 1, topic: str = TOPIC, hot: tuple[HotEntry, ...] = ()
+    version: int,
+    *routes: Route,
+    epoch: int = 1,
+    topic: str = TOPIC,
+    hot: tuple[HotEntry, ...] = (),
+    orders: Orders | None = None,
+    mode: str = "",
 ) -> TopicState:
-    return TopicState(topic=topic, epoch=epoch, version=version, at_ms=1, routes=routes, hot=hot)
+    ordered = orders or Orders()
+    return TopicState(
+        topic=topic, epoch=epoch, version=version, at_ms=1, routes=routes, hot=hot, orders=ordered, mode=mode
+    )
 
 
 @dataclass
@@ -105,6 +116,13 @@ class Harm:
     def spoil_routes(self, topic: str) -> None:
         raise NotImplementedError
 
+    def put_orders(self, topic: str, value: bytes) -> None:
+        raise NotImplementedError
+
+    def put_command(self, value: bytes, place: str = "*") -> None:
+        """An entry of the commands stream, at a place of one's own or at the next; the stream is kept short."""
+        raise NotImplementedError
+
 
 class HarmInMemory(Harm):
     def __init__(self, registry: MemoryRegistry) -> None:
@@ -124,6 +142,12 @@ class HarmInMemory(Harm):
 
     def spoil_routes(self, topic: str) -> None:
         self._store.spoil_routes(topic)
+
+    def put_orders(self, topic: str, value: bytes) -> None:
+        self._store.put_orders(topic, value)
+
+    def put_command(self, value: bytes, place: str = "*") -> None:
+        self._store.add_command({FIELD: value}, place)
 
 
 class HarmInRedis(Harm):
@@ -155,6 +179,12 @@ class HarmInRedis(Harm):
 
     def spoil_routes(self, topic: str) -> None:
         self.ask("SET", self.layout.routes(topic), "no hash")
+
+    def put_orders(self, topic: str, value: bytes) -> None:
+        self.ask("HSET", self.layout.orders(topic), "orders", value)
+
+    def put_command(self, value: bytes, place: str = "*") -> None:
+        self.ask("XADD", self.layout.commands, "MAXLEN", "~", COMMANDS_LENGTH, place, FIELD, value)
 
 
 def place_in_memory() -> Place:

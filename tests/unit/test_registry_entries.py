@@ -8,7 +8,6 @@ import pytest
 
 from hotshard.core.topic import Carry
 from hotshard.core.wire.route import EarlierRoute, Epoch, HotKind, RouteState, Treatment
-from hotshard.doors.redis.commands import Command, CommandKind, read_command, write_command
 from hotshard.doors.redis.entries import (
     hot_field,
     obeyed,
@@ -122,25 +121,6 @@ def test_a_damaged_log_entry_is_refused(field: bytes, value: bytes | None) -> No
     fields = {name: old for name, old in ENTRY.items() if name != field} | ({field: value} if value is not None else {})
     with pytest.raises(WireError):
         read_change(fields)
-
-
-def test_a_command_comes_back_with_its_place() -> None:
-    command = Command(kind=CommandKind.PIN, topic=TOPIC, key=KEY, by="ann", at_ms=1, reason="sale")
-    heard = read_command(b"1-2", {b"command": write_command(command)})
-    assert (heard.id, heard.kind, heard.base_key) == ("1-2", CommandKind.PIN, KEY.encode())
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        b"", b"{}", b"\xff", b'{"kind":"explode"}', b'{"kind":"pin","schema":2}', b'{"kind":"pin","key":""}',
-        b'{"kind":"pin","key":"a","key_b64":"eA=="}', b'{"kind":"pin","key_b64":"?"}', b"[" * 5_000,
-        b'{"kind":"pin"}' + b" " * 20_000,
-    ],
-)  # fmt: skip
-def test_a_damaged_command_is_passed_over_in_its_place(value: bytes) -> None:
-    assert read_command(b"1-2", {b"command": value}).kind is CommandKind.UNREADABLE
-    assert read_command(b"1-2", {}).id == "1-2"
 
 
 @pytest.mark.parametrize("namespace", ["", "a b", "a}b", "{a}", "x" * 65, "a:b", "é"])

@@ -13,7 +13,8 @@ import msgspec
 from hotshard.core.keys import with_suffix
 from hotshard.core.panes.ledger import Expected
 from hotshard.core.panes.windows import WindowsMemory
-from hotshard.core.policy.machine import HeatMemory
+from hotshard.core.policy.memory import HeatMemory
+from hotshard.core.wire.orders import Orders, Seen
 from hotshard.core.wire.route import HotEntry, Route
 from hotshard.errors import KeyPartError, WireError
 
@@ -43,6 +44,9 @@ class TopicHead(msgspec.Struct, frozen=True, kw_only=True):
     hot: tuple[HotEntry, ...] = ()
     #: The last message at which a turn of heat or a changed route was told; epochs rise above it.
     told_at: int = -1
+    #: What people ordered, and how far their commands were read.
+    orders: Orders = Orders()
+    seen: Seen = Seen()
 
 
 class Record(NamedTuple):

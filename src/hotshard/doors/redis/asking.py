@@ -31,10 +31,10 @@ def snapshot_commands(layout: Layout, topics: Sequence[str]) -> list[Command]:
 def snapshot_of(topics: Sequence[str], answers: Sequence[Any]) -> RawSnapshot:
     """What the answers to :func:`snapshot_commands` say. Raises what Redis answered, other than a wrong type."""
     (seconds, micros), meta, last, *routes = answers
-    entries = _unless_wrong_type(last) or []
+    entries = unless_wrong_type(last) or []
     return RawSnapshot(
-        meta=_unless_wrong_type(meta),
-        routes={topic: _unless_wrong_type(answer) for topic, answer in zip(topics, routes, strict=True)},
+        meta=unless_wrong_type(meta),
+        routes={topic: unless_wrong_type(answer) for topic, answer in zip(topics, routes, strict=True)},
         last_id=entries[0][0] if entries else b"0-0",
         now_ms=seconds * 1000 + micros // 1000,
     )
@@ -48,7 +48,7 @@ def meta_command(layout: Layout, topics: Collection[str] | None) -> Command:
 
 def meta_of(topics: Collection[str] | None, answers: Sequence[Any]) -> RawHash:
     """What the one answer to :func:`meta_command` says; None where ``meta`` is no hash."""
-    answer = _unless_wrong_type(answers[0])
+    answer = unless_wrong_type(answers[0])
     if topics is None or answer is None:
         return cast("RawHash", answer)
     values = zip(_fields(topics), answer, strict=True)
@@ -65,7 +65,8 @@ def _fields(topics: Collection[str]) -> list[str]:
     return ["schema", *(field for topic in sorted(topics) for field in meta_fields(topic))]
 
 
-def _unless_wrong_type(answer: Any) -> Any:  # noqa: ANN401 - as redis-py gives it
+def unless_wrong_type(answer: Any) -> Any:  # noqa: ANN401 - as redis-py gives it
+    """The answer; None where the key holds another type. Raises any other error that Redis answered."""
     if not isinstance(answer, Exception):
         return answer
     if isinstance(answer, ResponseError) and str(answer).startswith("WRONGTYPE"):

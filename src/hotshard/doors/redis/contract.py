@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
-    from hotshard.core.wire.route import HotEntry, TopicState
-    from hotshard.doors.redis.commands import Command
+    from hotshard.core.wire.command import Command, Heard, Page, StreamId
+    from hotshard.core.wire.orders import Orders
+    from hotshard.core.wire.route import HotEntry, Route, TopicState
+    from hotshard.doors.redis.entries import Mark
 
 #: A hash as Redis answers it; None where the key holds something that is no hash.
 RawHash = dict[bytes, bytes] | None
@@ -36,25 +38,57 @@ class RegistryDoor(Protocol):
         """
         ...
 
-    async def commands(self, after: str, limit: int = 100) -> tuple[Command, ...]:
-        """What people commanded after the command of id ``after`` (``"0"`` for all), in order.
+    async def commands(self, after: StreamId, limit: int = 100) -> Page:
+        """What people commanded after the entry at ``after`` (``START`` for all), in order, at most ``limit``.
 
-        Damaged ones come as :attr:`CommandKind.UNREADABLE`, so that a reader moves past them.
+        Damaged entries, and those too large to be commands, come without a command, so that a reader moves past them.
         """
         ...
 
     async def close(self) -> None: ...
 
 
-class CommandDoor(Protocol):
-    """A person's side."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicDesk:
+    """What a person may know of one topic. ``damaged`` entries of the registry are left out and counted."""
 
-    async def command(self, command: Command) -> str:
-        """Leave a command for the detector; the id under which it will be read."""
+    mark: Mark
+    mode: str
+    orders: Orders
+    routes: tuple[Route, ...]
+    hot: tuple[HotEntry, ...]
+    damaged: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """The registry as a person reads it, as of one moment."""
+
+    #: Redis' clock.
+    now_ms: int
+    topics: Mapping[str, TopicDesk]
+    #: The newest entries of the commands stream, in order.
+    commands: tuple[Heard, ...]
+
+
+class CommandDoor(Protocol):
+    """A person's side. Every method raises UnavailableError or RefusedError, and may then be tried again."""
+
+    async def command(self, command: Command) -> StreamId:
+        """Leave a command for the detector; the place under which it will be read."""
         ...
 
     async def hot(self, topic: str) -> tuple[HotEntry, ...]:
         """What is hot now in ``topic``; damaged entries are left out."""
+        ...
+
+    async def desk(self) -> Desk:
+        """Everything that the registry holds of every topic.
+
+        Raises:
+            WireError: the registry has a newer schema than is known here.
+
+        """
         ...
 
     async def close(self) -> None: ...

@@ -12,6 +12,7 @@ import msgspec
 
 from hotshard.core.keys import MAX_SUFFIX_BYTES, SEPARATOR, is_suffixable
 from hotshard.core.topic import Carry
+from hotshard.core.wire.orders import Orders
 from hotshard.core.wire.route import MAX_EARLIER, SCHEMA, HotEntry, Route, RouteState, Treatment
 from hotshard.doors.redis.layout import SCHEMA as META_SCHEMA
 from hotshard.doors.redis.layout import is_topic, meta_fields
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MAX_VALUE_BYTES: Final = 64 * 1024
+#: Orders are some hundreds of keys of at most 4 KB each.
+MAX_ORDERS_BYTES: Final = 16 * 1024 * 1024
 #: More shards than this are no plan but damage.
 MAX_SHARDS: Final = 1024
 MAX_PARTITIONS: Final = 1_000_000
@@ -36,6 +39,7 @@ _Entry = TypeVar("_Entry", Route, HotEntry)
 _encoder: Final = msgspec.json.Encoder()
 _routes: Final = msgspec.json.Decoder(Route)
 _hot: Final = msgspec.json.Decoder(HotEntry)
+_orders: Final = msgspec.json.Decoder(Orders)
 
 
 class Mark(NamedTuple):
@@ -125,6 +129,28 @@ def readable_hot(topic: str, fields: Mapping[bytes, bytes]) -> tuple[HotEntry, .
         with contextlib.suppress(WireError):
             found.append(read_hot(topic, field, value))
     return tuple(sorted(found, key=lambda entry: (-entry.share, entry.name)))
+
+
+def write_orders(orders: Orders) -> bytes:
+    return _encoder.encode(orders)
+
+
+def read_orders(value: bytes) -> Orders:
+    """Read what stands in ``orders:<topic>``.
+
+    Raises:
+        WireError: it is damaged.
+
+    """
+    if len(value) > MAX_ORDERS_BYTES:
+        raise WireError(f"orders of {len(value)} bytes")
+    try:
+        orders = _orders.decode(value)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise WireError(f"damaged: {error}") from None
+    for each in (*orders.pins, *orders.approvals, *orders.pauses, *orders.done):
+        _ = each.base_key  # raises where it is damaged
+    return orders
 
 
 def read_mark(meta: Mapping[bytes, bytes], topic: str) -> Mark | None:

@@ -48,6 +48,9 @@ class Layout:
     def hot(self, topic: str) -> str:
         return f"{self._tag}hot:{topic}"
 
+    def orders(self, topic: str) -> str:
+        return f"{self._tag}orders:{topic}"
+
 
 def meta_fields(topic: str) -> tuple[str, str, str]:
     """The fields of ``meta`` that tell a topic's epoch, its version, and when its detector was last heard (ms)."""

@@ -8,18 +8,20 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from hotshard.core.wire.command import Page, read_id, write_command
 from hotshard.core.wire.names import key_text
 from hotshard.core.wire.route import Epoch, Route, RouteState, TopicState
 from hotshard.doors.clock import Clock, SystemClock
 from hotshard.doors.redis import entries
-from hotshard.doors.redis.commands import COMMANDS_LENGTH, FIELD, Command, read_command, write_command
-from hotshard.doors.redis.store import Store, Stream
+from hotshard.doors.redis.commands import FIELD, read_entry
+from hotshard.doors.redis.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from hotshard.core.wire.command import Command, StreamId
     from hotshard.core.wire.route import HotEntry
-    from hotshard.doors.redis.contract import RawChange, RawHash, RawSnapshot
+    from hotshard.doors.redis.contract import Desk, RawChange, RawHash, RawSnapshot
 
 
 class MemoryRegistry:
@@ -31,7 +33,6 @@ class MemoryRegistry:
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
         self.store = Store(self._clock)
-        self._commands = Stream(self._clock, COMMANDS_LENGTH)
 
     async def publish(self, state: TopicState) -> bool:
         return self.store.publish(state)
@@ -39,14 +40,18 @@ class MemoryRegistry:
     async def beat(self, topic: str, epoch: int, version: int) -> bool:
         return self.store.beat(topic, epoch, version)
 
-    async def commands(self, after: str, limit: int = 100) -> tuple[Command, ...]:
-        return tuple(read_command(*change) for change in self._commands.later(after.encode())[:limit])
+    async def commands(self, after: StreamId, limit: int = 100) -> Page:
+        newest, found = self.store.commands_after(str(after).encode(), limit)
+        return Page(read_id(newest), tuple(read_entry(*change) for change in found))
 
-    async def command(self, command: Command) -> str:
-        return self._commands.add({FIELD: write_command(command)}).decode()
+    async def command(self, command: Command) -> StreamId:
+        return read_id(self.store.add_command({FIELD: write_command(command)}))
 
     async def hot(self, topic: str) -> tuple[HotEntry, ...]:
         return entries.readable_hot(topic, self.store.hot(topic))
+
+    async def desk(self) -> Desk:
+        return self.store.desk()
 
     async def close(self) -> None:
         """Nothing is held that would have to be given back."""

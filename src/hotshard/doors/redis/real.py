@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from redis import exceptions as foreign
 
+from hotshard.core.wire.command import MAX_COMMAND_BYTES, Command, Page, StreamId, hear, read_id, write_command
 from hotshard.doors.redis import asking, entries, scripts
-from hotshard.doors.redis.commands import COMMANDS_LENGTH, FIELD, Command, read_command, write_command
+from hotshard.doors.redis.commands import COMMANDS_LENGTH, FIELD
+from hotshard.doors.redis.desk import desk_commands, desk_of
 from hotshard.doors.redis.layout import DEFAULT_NAMESPACE, LOG_ENTRY_BYTES, LOG_LENGTH, SCHEMA, Layout
 from hotshard.doors.redis.link import Link, wait_ms
 from hotshard.errors import HotshardError
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     import redis.asyncio
 
     from hotshard.core.wire.route import HotEntry, TopicState
-    from hotshard.doors.redis.contract import RawChange, RawHash, RawSnapshot
+    from hotshard.doors.redis.contract import Desk, RawChange, RawHash, RawSnapshot
 
 _Answer = TypeVar("_Answer")
 
@@ -33,7 +35,7 @@ def _sha(script: str) -> str:
     return hashlib.sha1(script.encode(), usedforsecurity=False).hexdigest()  # the name Redis gives a script
 
 
-_SHAS: Final = {script: _sha(script) for script in (scripts.PUBLISH, scripts.BEAT)}
+_SHAS: Final = {script: _sha(script) for script in (scripts.PUBLISH, scripts.BEAT, scripts.COMMANDS)}
 
 
 class _Asynchronous:
@@ -96,23 +98,38 @@ class RedisRegistry(_Asynchronous):
         routes = [part for route in state.routes for part in (entries.route_field(route), entries.write(route))]
         hot = [part for entry in state.hot for part in (entries.hot_field(entry), entries.write(entry))]
         head = (SCHEMA, state.topic, state.epoch, state.version, LOG_LENGTH, LOG_ENTRY_BYTES, len(state.routes))
-        keys = (*self._state_keys(state.topic), self._layout.log)
-        return await self._run(scripts.PUBLISH, keys, (*head, *routes, *hot))
+        keys = (*self._state_keys(state.topic), self._layout.log, self._layout.orders(state.topic))
+        desk = (entries.write_orders(state.orders), state.mode)
+        return bool(await self._run(scripts.PUBLISH, keys, (*head, *desk, *routes, *hot)))
 
     async def beat(self, topic: str, epoch: int, version: int) -> bool:
-        return await self._run(scripts.BEAT, self._state_keys(topic), (SCHEMA, topic, epoch, version))
+        return bool(await self._run(scripts.BEAT, self._state_keys(topic), (SCHEMA, topic, epoch, version)))
 
-    async def commands(self, after: str, limit: int = 100) -> tuple[Command, ...]:
-        answer = await self._command("XREAD", "COUNT", limit, "STREAMS", self._layout.commands, after)
-        return tuple(read_command(*change) for change in asking.changes_of(answer))
+    async def commands(self, after: StreamId, limit: int = 100) -> Page:
+        newest, *flat = await self._run(
+            scripts.COMMANDS, (self._layout.commands,), (str(after), limit, MAX_COMMAND_BYTES)
+        )
+        pairs = zip(flat[::2], flat[1::2], strict=True)
+        return Page(read_id(newest), tuple(hear(read_id(place), value) for place, value in pairs))
 
-    async def command(self, command: Command) -> str:
+    async def command(self, command: Command) -> StreamId:
         trim = ("MAXLEN", "~", COMMANDS_LENGTH)
-        place = await self._command("XADD", self._layout.commands, *trim, "*", FIELD, write_command(command))
-        return cast("bytes", place).decode()
+        return read_id(await self._command("XADD", self._layout.commands, *trim, "*", FIELD, write_command(command)))
 
     async def hot(self, topic: str) -> tuple[HotEntry, ...]:
         return entries.readable_hot(topic, await self._command("HGETALL", self._layout.hot(topic)))
+
+    async def desk(self) -> Desk:
+        meta = await self._command("HGETALL", self._layout.meta)
+        topics = sorted(entries.topics_of(meta))
+
+        async def work(client: redis.asyncio.Redis) -> Desk:
+            async with client.pipeline(transaction=True) as pipe:
+                for command in desk_commands(self._layout, topics):
+                    pipe.execute_command(*command)
+                return desk_of(topics, await pipe.execute(raise_on_error=False))
+
+        return await self._ask(work)
 
     async def close(self) -> None:
         await self._drop()
@@ -120,12 +137,12 @@ class RedisRegistry(_Asynchronous):
     def _state_keys(self, topic: str) -> tuple[str, str, str]:
         return self._layout.meta, self._layout.routes(topic), self._layout.hot(topic)
 
-    async def _run(self, script: str, keys: tuple[str, ...], args: tuple[Any, ...]) -> bool:
-        async def work(client: redis.asyncio.Redis) -> bool:
+    async def _run(self, script: str, keys: tuple[str, ...], args: tuple[Any, ...]) -> Any:  # noqa: ANN401 - as it answers
+        async def work(client: redis.asyncio.Redis) -> Any:  # noqa: ANN401
             try:
-                return bool(await client.evalsha(_SHAS[script], len(keys), *keys, *args))
+                return await client.evalsha(_SHAS[script], len(keys), *keys, *args)
             except foreign.NoScriptError:
-                return bool(await client.eval(script, len(keys), *keys, *args))
+                return await client.eval(script, len(keys), *keys, *args)
 
         return await self._ask(work)
 

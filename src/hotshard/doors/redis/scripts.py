@@ -17,16 +17,16 @@ end
 local function kind(key) return redis.call('TYPE', key).ok end
 """
 
-#: KEYS: meta, routes, hot, log.
-#: ARGV: schema, topic, epoch, version, log length, largest log entry, number of routes, then field and value of
-#: every route, then of every hot entry.
+#: KEYS: meta, routes, hot, log, orders.
+#: ARGV: schema, topic, epoch, version, log length, largest log entry, number of routes, orders, mode, then field and
+#: value of every route, then of every hot entry.
 #: Answers 1, or 0 when an equal or higher state stands.
 PUBLISH: Final = (
     _COMMON
     + """
-local meta, routes, hot, log = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local meta, routes, hot, log, orders = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local topic, epoch, version = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-local first, last_route = 8, 7 + 2 * tonumber(ARGV[7])
+local first, last_route = 10, 9 + 2 * tonumber(ARGV[7])
 
 local function own(key, wanted)
   local found = kind(key)
@@ -37,7 +37,7 @@ own(meta, 'hash')
 local held_epoch = whole(redis.call('HGET', meta, 'epoch:' .. topic))
 local held_version = whole(redis.call('HGET', meta, 'version:' .. topic))
 if held_epoch > epoch or (held_epoch == epoch and held_version >= version) then return 0 end
-own(routes, 'hash') own(hot, 'hash') own(log, 'stream')
+own(routes, 'hash') own(hot, 'hash') own(log, 'stream') own(orders, 'hash')
 
 local function replace(key, from, to, entry)
   local old, flat = {}, redis.call('HGETALL', key)
@@ -62,6 +62,7 @@ local changes, heat = {}, {}
 replace(routes, first, last_route, changes)
 replace(hot, last_route + 1, #ARGV, heat)
 
+redis.call('HSET', orders, 'orders', ARGV[8], 'mode', ARGV[9])
 local now = now_ms()
 redis.call('HSET', meta, 'schema', ARGV[1], 'epoch:' .. topic, ARGV[3], 'version:' .. topic, ARGV[4],
   'time:' .. topic, now, 'routes:' .. topic, redis.call('HLEN', routes), 'hot:' .. topic, redis.call('HLEN', hot))
@@ -108,5 +109,32 @@ if not (whole_hash(KEYS[2], 'routes:' .. topic) and whole_hash(KEYS[3], 'hot:' .
 end
 redis.call('HSET', meta, 'schema', ARGV[1], 'time:' .. topic, now_ms())
 return 1
+"""
+)
+
+#: KEYS: commands. ARGV: the entry to read after, how many at most, the most bytes a command may have.
+#: Answers the id of the stream's last entry, then id and command of each entry read; one that is too large is empty.
+COMMANDS: Final = (
+    _COMMON
+    + """
+local commands = KEYS[1]
+local found = kind(commands)
+if found ~= 'none' and found ~= 'stream' then redis.call('DEL', commands) end
+if found ~= 'stream' then return {'0-0'} end
+local last = redis.call('XREVRANGE', commands, '+', '-', 'COUNT', 1)
+if #last == 0 then return {'0-0'} end
+local answer = {last[1][1]}
+if ARGV[1] == last[1][1] then return answer end
+local entries = redis.pcall('XRANGE', commands, '(' .. ARGV[1], '+', 'COUNT', ARGV[2])
+if entries.err then return answer end
+for _, entry in ipairs(entries) do
+  local value = ''
+  for i = 1, #entry[2], 2 do
+    if entry[2][i] == 'command' and #entry[2][i + 1] <= tonumber(ARGV[3]) then value = entry[2][i + 1] end
+  end
+  answer[#answer + 1] = entry[1]
+  answer[#answer + 1] = value
+end
+return answer
 """
 )

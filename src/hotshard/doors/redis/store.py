@@ -8,7 +8,9 @@ import threading
 from typing import TYPE_CHECKING, Final
 
 from hotshard.doors.redis import entries
-from hotshard.doors.redis.contract import RawChange, RawSnapshot
+from hotshard.doors.redis.commands import COMMANDS_LENGTH, read_entry
+from hotshard.doors.redis.contract import Desk, RawChange, RawSnapshot
+from hotshard.doors.redis.desk import COMMANDS_SHOWN, topic_desk
 from hotshard.doors.redis.layout import LOG_ENTRY_BYTES, LOG_LENGTH, SCHEMA
 from hotshard.errors import UnavailableError
 
@@ -37,8 +39,13 @@ class Stream:
         self._last: _Id = (0, 0)
         self._entries: list[tuple[_Id, Hash]] = []
 
-    def add(self, fields: Hash) -> bytes:
-        self._last = max((self._clock.now_ms(), 0), (self._last[0], self._last[1] + 1))
+    def add(self, fields: Hash, place: str = "*") -> bytes:
+        """Add an entry at a place of one's own, or at the next; the place."""
+        if place == "*":
+            self._last = max((self._clock.now_ms(), 0), (self._last[0], self._last[1] + 1))
+        else:
+            ms, _, number = place.partition("-")
+            self._last = int(ms), int(number)
         self._entries.append((self._last, fields))
         del self._entries[: -self._length]
         return _text(self._last)
@@ -67,7 +74,9 @@ class Store:
         self._meta: Hash = {}
         self._routes: dict[str, RawHash] = {}
         self._hot: dict[str, RawHash] = {}
+        self._orders: dict[str, RawHash] = {}
         self._log = Stream(clock, LOG_LENGTH)
+        self._commands = Stream(clock, COMMANDS_LENGTH)
 
     def publish(self, state: TopicState) -> bool:
         with self._changed:
@@ -108,6 +117,31 @@ class Store:
             self._check()
             return dict(self._hot.get(topic) or {})
 
+    def commands_after(self, after: bytes, limit: int) -> tuple[bytes, list[RawChange]]:
+        """The last id of the commands, and those after ``after``."""
+        with self._changed:
+            self._check()
+            return self._commands.last_id, self._commands.later(after)[:limit]
+
+    def add_command(self, fields: Hash, place: str = "*") -> bytes:
+        with self._changed:
+            self._check()
+            return self._commands.add(fields, place)
+
+    def desk(self) -> Desk:
+        with self._changed:
+            self._check()
+            topics = sorted(entries.topics_of(self._meta))
+            parts = (self._routes, self._hot, self._orders)
+            desks = {
+                topic: desk
+                for topic in topics
+                if (desk := topic_desk(topic, self._meta, *(part.get(topic, {}) for part in parts))) is not None
+            }
+            newest = self._commands.later(b"0-0")[-COMMANDS_SHOWN:]
+            heard = tuple(read_entry(*change) for change in newest)
+            return Desk(now_ms=self._clock.now_ms(), topics=desks, commands=heard)
+
     def later(self, after: bytes) -> list[RawChange]:
         with self._changed:
             self._check()
@@ -139,12 +173,17 @@ class Store:
 
     def wipe(self) -> None:
         with self._changed:
-            for part in (self._meta, self._routes, self._hot, self._log):
+            for part in (self._meta, self._routes, self._hot, self._orders, self._log):
                 part.clear()
+            self._commands = Stream(self._clock, COMMANDS_LENGTH)
 
     def put_route(self, topic: str, field: bytes, value: bytes) -> None:
         with self._changed:
             self._routes[topic] = {**(self._routes.get(topic) or {}), field: value}
+
+    def put_orders(self, topic: str, value: bytes) -> None:
+        with self._changed:
+            self._orders[topic] = {**(self._orders.get(topic) or {}), b"orders": value}
 
     def put_meta(self, field: bytes, value: bytes) -> None:
         with self._changed:
@@ -188,6 +227,7 @@ class Store:
         changed = _difference(self._routes.get(state.topic) or {}, routes)
         heat = _difference(self._hot.get(state.topic) or {}, hot)
         self._routes[state.topic], self._hot[state.topic] = routes, hot
+        self._orders[state.topic] = {b"orders": entries.write_orders(state.orders), b"mode": state.mode.encode()}
         marks = {"epoch": state.epoch, "version": state.version, "routes": len(routes), "hot": len(hot)}
         self._meta |= {f"{name}:{state.topic}".encode(): str(value).encode() for name, value in marks.items()}
         self._meta |= {b"schema": str(SCHEMA).encode(), f"time:{state.topic}".encode(): self._now()}
