@@ -39,12 +39,16 @@ class PartitionLag:
 
     partition: int
     committed: int | None
+    #: The high watermark.
     end: int | None
     log_start: int | None = None
-    #: The committed offset some time before, and how long ago that was.
+    #: The last stable offset, below ``end`` while a transaction is open; a reader of committed records waits there.
+    stable: int | None = None
+    #: The committed offset and the high watermark some time before, and how long ago that was.
     committed_before: int | None = None
     end_before: int | None = None
     since_s: float | None = None
+    #: The member that has it; None where nobody has, or nobody knows (the group's members are None then).
     owner: str | None = None
 
 
@@ -85,6 +89,8 @@ class Evidence:
     #: their load by partition.
     scattered: tuple[tuple[bytes, tuple[tuple[int, int], ...]], ...] = ()
     lag: LagEvidence | None = None
+    #: Other groups on the topic.
+    more_lags: tuple[LagEvidence, ...] = ()
     #: The heaviest names of the whole topic, the heaviest first: what keys look like.
     listed: tuple[bytes, ...] = ()
     #: What a partition can carry, in load a second; None: not known.
