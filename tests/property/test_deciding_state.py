@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hotshard.core.panes.ledger import Expected
 from hotshard.core.panes.windows import OpenMemory, WindowsMemory
-from hotshard.core.policy.machine import HeatMemory, HotMemory
+from hotshard.core.policy.memory import HeatMemory, HotMemory
 from hotshard.core.topic import Carry, Ordering
 from hotshard.core.wire import state
 from hotshard.core.wire.names import key_text

@@ -11,7 +11,7 @@ from hotshard.core.keys import partition_key, tenant_of
 from hotshard.core.panes.ledger import Expected
 from hotshard.core.panes.windows import WindowsMemory
 from hotshard.core.partitioners import partition_of
-from hotshard.core.policy.machine import HeatMemory, HotMemory
+from hotshard.core.policy.memory import HeatMemory, HotMemory
 from hotshard.core.policy.thresholds import Policy
 from hotshard.core.topic import Load, Mode, Ordering, TopicSpec
 from hotshard.core.wire import state as wire

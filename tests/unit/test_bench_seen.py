@@ -7,7 +7,7 @@ import json
 import pytest
 
 from hotshard.core.panes.windows import WindowsMemory
-from hotshard.core.policy.machine import HeatMemory
+from hotshard.core.policy.memory import HeatMemory
 from hotshard.core.wire import pane, state
 from hotshard.doors.kafka.contract import Log
 from tests.bench.filling import Traffic

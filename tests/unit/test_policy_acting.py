@@ -14,12 +14,17 @@ EVEN = (1_000.0,) * 12
 CREST = (3_000.0, *EVEN[1:])
 
 
+ROOMY = Policy(partition_capacity_per_s=1_000)
+
+
 class Case(NamedTuple):
     name: str
     reason: str
     lower: int = 2_000
     view: Totals = Totals(14_000, 10.0)
     loads: tuple[float, ...] = CREST
+    policy: Policy = Policy()
+    loads_s: float | None = None
 
 
 CASES = [
@@ -32,12 +37,21 @@ CASES = [
     Case("its partition is no more loaded than others", "partition_not_above", loads=EVEN),
     Case("its partition is within the tolerance", "partition_not_above", loads=(1_270.0, *EVEN[1:])),
     Case("a topic of one partition", "not_worth", lower=14_000, loads=(14_000.0,)),
+    Case("its partition gets what it takes: 300 a second", "worth_acting", policy=Policy(partition_capacity_per_s=300)),
+    Case("its partition takes more than it gets", "within_capacity", policy=Policy(partition_capacity_per_s=301)),
+    Case(
+        "loads of five seconds, as they say",
+        "worth_acting",
+        policy=Policy(partition_capacity_per_s=600),
+        loads_s=5.0,
+    ),
+    Case("not above the others, and within what it takes", "partition_not_above", loads=EVEN, policy=ROOMY),
 ]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_key_is_acted_on_as_its_case_says(case: Case) -> None:
-    verdict = worth_acting(Policy(), case.lower, case.view, case.loads, 0)
+    verdict = worth_acting(case.policy, case.lower, case.view, case.loads, 0, loads_s=case.loads_s)
     assert verdict.reason == case.reason
     assert verdict.acts == (case.reason == "worth_acting")
 
@@ -58,3 +72,14 @@ def test_a_verdict_carries_its_numbers() -> None:
             "completeness": 1.0,
         }
     )
+
+
+def test_a_known_capacity_is_among_its_numbers() -> None:
+    numbers = worth_acting(ROOMY, 2_000, Totals(14_000, 10.0), CREST, 0).numbers
+    assert (numbers["partition_per_s"], numbers["partition_capacity_per_s"]) == (300.0, 1_000)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_what_stands_may_be_fitted_but_where_the_key_or_the_view_gives_no_ground(case: Case) -> None:
+    verdict = worth_acting(case.policy, case.lower, case.view, case.loads, 0, loads_s=case.loads_s)
+    assert verdict.fits == (case.reason in {"worth_acting", "partition_not_above", "within_capacity"})

@@ -10,9 +10,10 @@ from hotshard.core.keys import tenant_of
 from hotshard.core.panes.placing import partition_of_names
 from hotshard.core.panes.view import View
 from hotshard.core.planning.allowed import forbidden
-from hotshard.core.policy.acting import ActReason, worth_acting
-from hotshard.core.policy.evidence import Heat, HeatReason, Totals, Turned, ViewTotals
-from hotshard.core.policy.machine import HeatMachine, HeatMemory
+from hotshard.core.policy.acting import worth_acting
+from hotshard.core.policy.choosing import Policies
+from hotshard.core.policy.evidence import Heat, Part, Totals, Turned, ViewTotals, own_part
+from hotshard.core.policy.machine import HeatMachine
 from hotshard.core.sketching.merging import threshold
 from hotshard.core.wire.event import EventType, Finding
 from hotshard.core.wire.names import key_text
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from hotshard.core.deciding.moment import Moment
+    from hotshard.core.policy.memory import HeatMemory
     from hotshard.core.topic import TopicSpec
     from hotshard.core.wire.pane import Pane
     from hotshard.core.wire.state import TopicHead
@@ -63,9 +65,13 @@ class TopicHeat:
         #: See :meth:`View.evening`, worked out at most once a moment.
         self._factors: dict[View, Mapping[int, float]] = {}
         self._totals = ViewTotals(Totals(0, 0.0, 0.0), Totals(0, 0.0, 0.0))
-        self._keys = HeatMachine(policy, partitions, memory=None if head is None else head.keys)
+        self._policies = Policies(policy, spec.tenant_policies, self._tenant_of)
+        self._keys = HeatMachine(self._policies, partitions, memory=None if head is None else head.keys)
         self._tenants = HeatMachine(
-            policy, partitions, kind=HotKind.TENANT, memory=None if head is None else head.tenants
+            Policies(policy, spec.tenant_policies, lambda tenant: tenant),
+            partitions,
+            kind=HotKind.TENANT,
+            memory=None if head is None else head.tenants,
         )
 
     # -- what is measured ------------------------------------------------------------------------
@@ -130,18 +136,26 @@ class TopicHeat:
         bounds = view.keys.bounds(key)
         current = self._evened(view.by_partition(key))
         most = max(current, key=lambda partition: loads[partition], default=None)
-        policy = self._spec.policy
-        acting = None if most is None else worth_acting(policy, bounds.lower, totals, loads, most).reason
+        policy = self._policies.of(key)
+        loads_s = self._loads_s(view, totals)
+        acting = None if most is None else worth_acting(policy, bounds.lower, totals, loads, most, loads_s=loads_s)
         return Measured(
             load=sum(current.values()),
             current=current,
             share=totals.share(bounds.lower),
             lower=bounds.lower,
             upper=bounds.upper,
-            worth_acting=acting is ActReason.WORTH_ACTING,
-            # A plan that helps leaves none of its partitions above the others.
-            worth_fitting=acting in {ActReason.WORTH_ACTING, ActReason.PARTITION_NOT_ABOVE},
+            worth_acting=acting is not None and acting.acts,
+            worth_fitting=acting is not None and acting.fits,
+            policy=policy,
+            acting=acting,
         )
+
+    def _loads_s(self, view: View, totals: Totals) -> float:
+        """The seconds that :attr:`loads` stand for: the view's whole span, where they were evened to that."""
+        if not self._factors.get(view):
+            return totals.span_s
+        return self._spec.policy.fast_view_s if view is self._fast else self._spec.policy.slow_view_s
 
     # -- what is said of it ----------------------------------------------------------------------
 
@@ -170,13 +184,25 @@ class TopicHeat:
     def _judge(self, machine: HeatMachine, moment: Moment, *, tenants: bool) -> tuple[Turned, ...]:
         fast, slow = (view.tenants if tenants else view.keys for view in (self._fast, self._slow))
         seen = set(machine.hot)
-        for side, totals in ((fast, self._totals.fast), (slow, self._totals.slow)):
-            seen.update(key for key, _, _ in side.candidates(max(1, round(machine.least_load(totals)))))
-        heats = [Heat(name, fast.bounds(name), slow.bounds(name)) for name in sorted(seen)]
+        for view, side, totals in ((self._fast, fast, self._totals.fast), (self._slow, slow, self._totals.slow)):
+            lightest = min((load for load in view.loads.values() if load > 0), default=0)
+            least = machine.least_load(totals, lightest)
+            seen.update(key for key, _, _ in side.candidates(max(1, round(least))))
+        heats = [
+            Heat(name, fast.bounds(name), slow.bounds(name), *(self._parts(name) if machine.wants_parts else ()))
+            for name in sorted(seen)
+        ]
         return machine.step(moment.now_ms, self._totals, heats)
 
+    def _parts(self, key: bytes) -> tuple[Part | None, Part | None]:
+        """The part of its own partition's load that a key is, in the short view and in the long one."""
+        fast, slow = (
+            own_part(view.keys.bounds(key), view.by_partition(key), view.loads) for view in (self._fast, self._slow)
+        )
+        return fast, slow
+
     def _found(self, kind: HotKind, turned: Turned, moment: Moment) -> Found:
-        view = self._fast if turned.reason is HeatReason.FAST_SHARE else self._slow
+        view = self._fast if turned.fast else self._slow
         side = view.keys if kind is HotKind.KEY else view.tenants
         text, b64 = key_text(turned.name)
         return Found(
@@ -198,6 +224,7 @@ class TopicHeat:
                 treatment=self._advice(kind, turned.name) if turned.hot else Treatment.NONE,
                 reason=str(turned.reason),
                 partitions=self._partitions_of(kind, turned.name),
+                numbers={name: round(value, 6) for name, value in turned.numbers.items()},
             ),
             moment.epoch,
         )
@@ -240,5 +267,8 @@ class TopicHeat:
             )
 
     def _tenant(self, kind: HotKind, name: bytes) -> str | None:
-        tenant = name if kind is HotKind.TENANT else tenant_of(name, self._spec.layout)
+        tenant = name if kind is HotKind.TENANT else self._tenant_of(name)
         return None if tenant is None else tenant.decode(errors="replace")
+
+    def _tenant_of(self, key: bytes) -> bytes | None:
+        return tenant_of(key, self._spec.layout)

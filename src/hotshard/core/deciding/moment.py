@@ -10,6 +10,9 @@ from hotshard.core.wire.route import Epoch
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from hotshard.core.policy.acting import Acting
+    from hotshard.core.policy.thresholds import Policy
+
 
 class Measured(NamedTuple):
     """A hot key as measured now: its load in the view, where that lies, its share of the topic and bounds."""
@@ -23,6 +26,10 @@ class Measured(NamedTuple):
     worth_acting: bool
     #: Whether what is done may be fitted to what is measured: nothing is missing, and the key still worth a split.
     worth_fitting: bool = True
+    #: The policy of its tenant; None: the topic's.
+    policy: Policy | None = None
+    #: Why something is, or is not, to be done, with the numbers that say so.
+    acting: Acting | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, tag="finding", tag_fiel
     reason: str
     #: Partitions the key was seen on, the most loaded first.
     partitions: tuple[int, ...] = ()
+    #: What it was held against: the thresholds that are set, its flaps.
+    numbers: dict[str, float] = {}
 
 
 class PlanChange(msgspec.Struct, frozen=True, kw_only=True, tag="plan", tag_field="kind"):
