@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hotshard.core.planning.allowed import unbearable
 from hotshard.core.planning.fitting import Fit, choices, enough, fewest, least_loaded
-from hotshard.core.planning.refusing import hot_sub_unit, no_gain, no_suffix, not_needed
+from hotshard.core.planning.refusing import hot_sub_unit, is_to_be_moved, no_gain, no_suffix, not_needed
 from hotshard.core.planning.score import imbalance, spread, with_load
 from hotshard.core.planning.situation import HotLoad, Situation, Terms, situation
 from hotshard.core.planning.suffixes import find_suffixes, reachable
@@ -22,15 +23,22 @@ def plan_split(hot: HotLoad, background: Sequence[float], terms: Terms) -> Plan 
     ``background`` is the measured load of every partition without the key. With p and b as shares of
     the whole, the plan has the smallest s with ``p/s <= (1 + eps)/n - b(s)``, b(s) the s-th smallest.
     Where there is none within the bounds of ``terms``, it has what comes near the best possible, as long as
-    the key's partition gains 5 % by it. A plan never raises the imbalance, except where a person wants it
+    the key's partition gains 5 % by it. Where ``terms.moves`` a key too small for a split may get one shard, for
+    a place of its own. A plan never raises the imbalance, except where a person wants it
     whatever it comes to (``terms.forced``).
     """
     now = situation(hot, background, terms)
-    refusal = unbearable(hot.key, terms.carry) or (None if terms.forced else not_needed(now) or hot_sub_unit(now))
-    if refusal is not None:
-        return refusal
+    if terms.moves and not terms.forced and is_to_be_moved(now):
+        now = situation(hot, background, replace(terms, min_shards=1, max_shards=1))
+        refusal = unbearable(hot.key, terms.carry)
+    else:
+        refusal = unbearable(hot.key, terms.carry) or not_needed(now) or hot_sub_unit(now)
+    return _placed(now) if refusal is None else refusal
+
+
+def _placed(now: Situation) -> Plan | Refusal:
     order = least_loaded(now.background)
-    found = fewest(enough(choices(now, order), terms.min_shards))
+    found = fewest(enough(choices(now, order), now.terms.min_shards))
     refusal = no_gain(now, found, order)
     if refusal is not None:
         return refusal

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hotshard.core.planning.fitting import fewest, fillable, fits
 from hotshard.core.planning.verdict import Refusal, RefusalReason
-from hotshard.core.planning.worth import above_others, min_share, sub_unit_too_large, worth_splitting
+from hotshard.core.planning.worth import above_others, min_share, sub_unit_too_large, worth_moving, worth_splitting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 
 def not_needed(now: Situation) -> Refusal | None:
-    """The key is too small, or its partition no more loaded than others."""
+    """The key is too small, or its partition no more loaded than others. A person who wants it split is not asked."""
+    if now.terms.forced:
+        return None
     eps = now.terms.eps
     least = min_share(eps, now.partitions)
     if not worth_splitting(now.share, now.partitions, eps):
@@ -30,10 +32,16 @@ def not_needed(now: Situation) -> Refusal | None:
     return None
 
 
+def is_to_be_moved(now: Situation) -> bool:
+    """Whether a key too small for a split is worth a place of its own, as it collides with others."""
+    too_small = not worth_splitting(now.share, now.partitions, now.terms.eps)
+    return too_small and worth_moving(now.load, now.crest, now.limit)
+
+
 def hot_sub_unit(now: Situation) -> Refusal | None:
     """The key's largest sub-unit alone is more than the least loaded partition may carry besides."""
     room = now.limit - min(now.background)
-    if not sub_unit_too_large(now.sub, room):
+    if now.terms.forced or not sub_unit_too_large(now.sub, room):
         return None
     part = now.sub / now.load
     detail = f"its largest sub-unit has {part:.0%} of it, and no partition has room for more than {room / now.load:.0%}"

@@ -49,6 +49,8 @@ class Terms:
     capacity: float | None = None
     #: A person wants the key split: whether it is worth it is not asked.
     forced: bool = False
+    #: A key too small for a split may be moved whole, where it collides with others. See ``worth.worth_moving``.
+    moves: bool = False
 
     @property
     def partitioners(self) -> tuple[Partitioner, ...]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from typing import Final
 
+#: A key is moved whole when so many like it would bring its partition within the limit.
+_MOST_MOVES: Final = 4
+
 #: Against rounding where a load meets its limit exactly.
 _ROUNDING: Final = 1 + 1e-9
 
@@ -33,6 +36,14 @@ def worth_splitting(share: float, partitions: int, eps: float) -> bool:
 def above_others(load: float, mean: float, eps: float) -> bool:
     """Whether a partition is really above the others: it carries more than ``1 + eps`` times the mean."""
     return load > (1 + eps) * mean
+
+
+def worth_moving(load: float, crest: float, limit: float) -> bool:
+    """Whether a key too small for a split is worth a place of its own, its partition carrying ``crest``.
+
+    It is one of a few that make up what the partition carries above the limit: four like it would do.
+    """
+    return crest > limit * _ROUNDING and load * _MOST_MOVES >= crest - limit
 
 
 def sub_unit_too_large(sub: float, room: float) -> bool:

@@ -1,0 +1,87 @@
+"""Several hot keys planned at once: the largest first, each among what the others come to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from hotshard.core.planning.placement import plan_split
+from hotshard.core.planning.score import imbalance, spread, with_load, without_load
+from hotshard.core.planning.situation import places
+from hotshard.core.planning.verdict import Plan, Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from hotshard.core.planning.situation import HotLoad, Terms
+
+#: Turns that a key has at most: in the first others are still in its way, and hardly any needs the third.
+_TURNS: Final = 3
+
+
+class Together(NamedTuple):
+    """A verdict on each key, the largest first, and the loads by partition without and with all plans."""
+
+    verdicts: tuple[Plan | Refusal, ...]
+    before: tuple[float, ...]
+    after: tuple[float, ...]
+
+    @property
+    def plans(self) -> tuple[Plan, ...]:
+        return tuple(each for each in self.verdicts if isinstance(each, Plan))
+
+    @property
+    def imbalance_before(self) -> float:
+        return imbalance(self.before)
+
+    @property
+    def imbalance_after(self) -> float:
+        return imbalance(self.after)
+
+
+def plan_all(hots: Iterable[HotLoad], background: Sequence[float], terms: Terms) -> Together:
+    """Plan every key, the largest first; keys of one load in the order of their bytes.
+
+    ``background`` is the load of every partition without any of ``hots``. Each key is planned among
+    what the others bring: where their plans put it, or for those whose turn is still to come, where it lies.
+    When all have had their turn, keys that are left on a partition above ``1 + eps`` times the mean have
+    another, for what was in their way may have gone. No turn raises the imbalance.
+    """
+    table = _Table(hots, background, terms)
+    before = tuple(table.loads)
+    for _ in range(_TURNS):
+        if not table.turn():
+            break
+    return Together(table.verdicts(), before, tuple(table.loads))
+
+
+class _Table:
+    """Keys in their order, what was answered about them, and where their loads are for now."""
+
+    def __init__(self, hots: Iterable[HotLoad], background: Sequence[float], terms: Terms) -> None:
+        self._terms = terms
+        self._hots = sorted(hots, key=lambda hot: (-hot.load, hot.key))
+        self._lies = {hot.key: places(hot, terms.partitioner, len(background)) for hot in self._hots}
+        self._verdicts: dict[bytes, Plan | Refusal] = {}
+        self.loads = list(background)
+        for current in self._lies.values():
+            self.loads = with_load(self.loads, current)
+
+    def verdicts(self) -> tuple[Plan | Refusal, ...]:
+        return tuple(self._verdicts[hot.key] for hot in self._hots)
+
+    def turn(self) -> bool:
+        """Give every key its turn; whether any was placed anew."""
+        return any([self._place(hot) for hot in self._hots])
+
+    def _place(self, hot: HotLoad) -> bool:
+        current = self._lies[hot.key]
+        rest = without_load(self.loads, current)
+        verdict = plan_split(hot._replace(current=current), rest, self._terms)
+        if isinstance(verdict, Refusal):
+            if not isinstance(self._verdicts.get(hot.key), Plan):
+                self._verdicts[hot.key] = verdict
+            return False
+        self._verdicts[hot.key] = verdict
+        self._lies[hot.key] = spread(hot.load, verdict.partitions)
+        self.loads = with_load(rest, self._lies[hot.key])
+        return True
