@@ -12,5 +12,12 @@ def key_name(key: str | bytes) -> str:
     return " / ".join("".join(_harmless(character) for character in part) for part in parts)
 
 
+def name_of(key: str | None, key_b64: str | None = None) -> str:
+    """Return a name as reports have it: its text, or its base64 where it is none."""
+    if key is None:
+        return f"base64 {key_b64}" if key_b64 else "(not text)"
+    return key_name(key) or "(empty)"
+
+
 def _harmless(character: str) -> str:
     return character if character.isprintable() else ascii(character)[1:-1]

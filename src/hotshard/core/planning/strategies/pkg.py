@@ -15,7 +15,7 @@ _REMEMBERED: Final = 100_000
 
 
 def choices(key: bytes, home: int, partitions: int, count: int) -> list[int]:
-    """``count`` partitions for a key, by independent hashes of which the first is the topic's own; some may be equal."""
+    """``count`` partitions for a key by independent hashes, the first being the topic's own; some may be equal."""
     places = [home]
     for number in range(-(-(count - 1) // 8)):
         digest = blake2b(key, digest_size=64, salt=number.to_bytes(8, "big")).digest()

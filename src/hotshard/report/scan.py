@@ -1,0 +1,146 @@
+"""What ``hotshard scan`` found, as a person reads it: the verdict first, then what it rests on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from hotshard.core.causes.evidence import Cause
+from hotshard.report.names import key_name, name_of
+from hotshard.report.numbers import count, percent
+from hotshard.report.page import Page, shortened
+from hotshard.report.partitions import add_partitions
+from hotshard.report.times import moment, stretch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hotshard.core.wire.scan import ScanHeavy, ScanPlan, ScanReport, ScanWindow
+
+#: So much is told here; the rest is in the JSON.
+_HOT: Final = 10
+_HEAVIEST: Final = 5
+_PLANS: Final = 10
+_WINDOWS: Final = 12
+_NUMBERS: Final = 6
+_NAME_COLUMNS: Final = 60
+
+
+def render_scan(report: ScanReport, *, width: int, plain: bool) -> str:
+    """The report for a terminal of ``width`` columns; ``plain``: without colour and block characters."""
+    page = Page(width, plain=plain)
+    _verdict(page, report)
+    _input(page, report)
+    _names(page, report, "key", report.keys)
+    _names(page, report, "tenant", report.tenants)
+    _plans(page, report.plans)
+    add_partitions(page, report)
+    _windows(page, report)
+    _sureness(page, report)
+    return page.text()
+
+
+def _verdict(page: Page, report: ScanReport) -> None:
+    fine = report.cause == Cause.NONE
+    page.say((key_name(report.advice or f"Cause: {report.cause}."), "bold green" if fine else "bold red"))
+    page.say((f"cause {report.cause}, treatment {report.treatment}, reason {report.reason}", "dim"))
+    numbers = list(report.numbers.items())[:_NUMBERS]
+    if numbers:
+        page.say((", ".join(f"{name} {value:,.4g}" for name, value in numbers), "dim"))
+
+
+def _input(page: Page, report: ScanReport) -> None:
+    page.blank()
+    over = f" over {stretch(report.span_s)}" if report.span_s else ""
+    kinds = (("without a key", report.unkeyed), ("lines skipped", report.skipped))
+    rest = "".join(f", {count(number)} {what}" for what, number in kinds if number)
+    page.say(f"{count(report.records)} records{over}, about {count(report.distinct_keys)} keys{rest}")
+
+
+def _names(page: Page, report: ScanReport, kind: str, heavy: Sequence[ScanHeavy]) -> None:
+    """Those that were hot; where none was, the heaviest."""
+    hot = [each for each in heavy if each.hot]
+    told = hot[:_HOT] or heavy[:_HEAVIEST]
+    if not told:
+        return
+    page.heading(f"Hot {kind}s" if hot else f"No {kind} is hot; the heaviest")
+    for each in told:
+        _name(page, report, each, kind)
+    if len(hot) > len(told):
+        page.say(f"and {count(len(hot) - len(told))} more: --json", indent=2)
+
+
+def _name(page: Page, report: ScanReport, each: ScanHeavy, kind: str) -> None:
+    name = shortened(name_of(each.key, each.key_b64), min(_NAME_COLUMNS, page.width - 2))
+    page.say((name, "bold red" if each.hot else "bold"), indent=2)
+    bounds = count(each.lower) if each.lower == each.upper else f"{count(each.lower)} to {count(each.upper)}"
+    since = f", since {moment(each.since_ms)} UTC" if each.since_ms is not None else ""
+    page.say(f"{percent(each.share)} of the load, {bounds} {report.load}{since}", indent=4)
+    if kind == "key" and each.tenant is not None:
+        page.say((f"of tenant {shortened(key_name(each.tenant), _NAME_COLUMNS)}", "dim"), indent=4)
+
+
+def _plans(page: Page, plans: Sequence[ScanPlan]) -> None:
+    if not plans:
+        return
+    page.heading("What would help")
+    for plan in plans[:_PLANS]:
+        _plan(page, plan)
+    if len(plans) > _PLANS:
+        page.say(f"and {count(len(plans) - _PLANS)} more: --json", indent=2)
+
+
+def _plan(page: Page, plan: ScanPlan) -> None:
+    named = plan.key is not None or plan.key_b64 is not None
+    name = name_of(plan.key, plan.key_b64) if named else f"tenant {key_name(plan.tenant or '')}"
+    page.say((shortened(name, min(_NAME_COLUMNS, page.width - 2)), "bold"), indent=2)
+    what = plan.treatment
+    if plan.partitions:
+        where = " ".join(map(str, plan.partitions))
+        what += f" over {len(plan.partitions)} partition{'s' * (len(plan.partitions) != 1)}: {where}"
+    page.say(f"{what} ({plan.reason})", indent=4)
+    if plan.imbalance_before is not None and plan.imbalance_after is not None:
+        after = (
+            f"{plan.imbalance_after:.2f}",
+            "bold green" if plan.imbalance_after < plan.imbalance_before else "bold",
+        )
+        page.say(f"imbalance {plan.imbalance_before:.2f} {page.arrow} ", after, indent=4)
+    if plan.detail:
+        page.say((key_name(plan.detail), "dim"), indent=4)
+
+
+def _windows(page: Page, report: ScanReport) -> None:
+    """The windows with findings in the order of time."""
+    found = [each for each in report.windows if each.hot_keys or each.hot_tenants or each.cause != Cause.NONE]
+    timed = sorted((each for each in found if each.start_ms is not None), key=lambda each: each.start_ms or 0)
+    if not timed:
+        return
+    page.heading(f"When: {count(len(found))} of {count(report.windows_total)} windows, UTC")
+    for each in timed[:_WINDOWS]:
+        _window(page, each)
+    if len(timed) > _WINDOWS:
+        page.say(f"and {count(len(timed) - _WINDOWS)} more: --json", indent=2)
+
+
+def _window(page: Page, window: ScanWindow) -> None:
+    names = [*map(_told, window.hot_keys), *(f"tenant {_told(name)}" for name in window.hot_tenants)]
+    when = moment(window.start_ms or 0)
+    lasted = f", {stretch((window.end_ms - (window.start_ms or 0)) / 1000)}" if window.end_ms is not None else ""
+    head = f"{when}{lasted}, {count(window.records)} records: "
+    tail = ", ".join(shortened(name, _NAME_COLUMNS) for name in names[:3])
+    page.say((head, "dim"), tail or window.cause, f" and {len(names) - 3} more" if len(names) > 3 else "", indent=2)
+
+
+def _told(name: str | None) -> str:
+    return "(not text)" if name is None else name_of(name)
+
+
+def _sureness(page: Page, report: ScanReport) -> None:
+    page.heading("How sure")
+    if report.guaranteed:
+        least = f"Every key with more than {count(report.threshold)} {report.load}"
+        tenants = f"every tenant with more than {count(report.threshold_tenants)}"
+        page.say(f"{least}, and {tenants}, was found; every count lies between its bounds.", indent=2)
+    else:
+        page.say(("Not everything could be counted, so a key may be missing or its count be off.", "yellow"), indent=2)
+    if report.completeness < 1:
+        page.say((f"Only {percent(report.completeness)} of the partitions are in this.", "yellow"), indent=2)
