@@ -27,9 +27,16 @@ def blocks(pieces: Iterable[bytes]) -> Iterator[Block]:
 
     A byte order mark before the first line is left out.
     """
-    for number, block in enumerate(_blocks(pieces)):
-        lines = block.lines if number else block.lines.removeprefix(BOM)
-        yield block._replace(lines=lines.replace(b"\r\n", b"\n") if b"\r" in lines else lines)
+    for block in _blocks(_without_mark(iter(pieces))):
+        yield block if b"\r" not in block.lines else block._replace(lines=block.lines.replace(b"\r\n", b"\n"))
+
+
+def _without_mark(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    first = b""
+    while len(first) < len(BOM) and (piece := next(pieces, b"")):
+        first += piece
+    yield first.removeprefix(BOM)
+    yield from pieces
 
 
 def _blocks(pieces: Iterable[bytes]) -> Iterator[Block]:

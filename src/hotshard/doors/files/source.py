@@ -49,8 +49,11 @@ class Source:
             first = self._read()
 
     def _read(self) -> bytes:
+        """Read a full piece, or what there is up to the end: some streams give less than they are asked for."""
+        piece = b""
         try:
-            piece = self._stream.read(PIECE_BYTES) or b""
+            while len(piece) < PIECE_BYTES and (more := self._stream.read(PIECE_BYTES - len(piece))):
+                piece += more
         except OSError as error:
             raise InputError(f"{self.name} cannot be read: {error.strerror or error}") from error
         self.done += len(piece)
