@@ -12,7 +12,7 @@ import pytest
 from hotshard.cli.main import main
 from hotshard.core.topic import Ordering
 from hotshard.core.wire import schema
-from hotshard.core.wire.event import Event, EventType, Finding, PlanChange
+from hotshard.core.wire.event import Event, EventType, Finding, Ineffective, PlanChange, Skewed
 from hotshard.core.wire.report import HeavyReport, PartitionReport, SkewReport, SourceRange, WindowReport
 from hotshard.core.wire.route import Epoch, HotEntry, HotKind, Route, RouteState, Treatment
 
@@ -26,6 +26,15 @@ FINDING = Finding(
 PLAN = PlanChange(
     topic="orders", key=None, key_b64="/w==", treatment=Treatment.NONE, state=RouteState.PROPOSED,
     epoch=Epoch(1, 2), suffixes=("0", "1"), partitions=(1, 2), share=0.3, reason="share",
+)  # fmt: skip
+INEFFECTIVE = Ineffective(
+    topic="orders", key="k", treatment=Treatment.SPLIT, epoch=Epoch(1, 2), since_ms=0, start_ms=0, end_ms=10_000,
+    windows=3, imbalance_before=6.0, imbalance_promised=1.2, imbalance_measured=5.5, completeness=1.0,
+    reason="producers_without_library", numbers={"base_share": 0.9}, advice="One sentence.", retired=True,
+)  # fmt: skip
+SKEWED = Skewed(
+    topic="orders", partition=3, start_ms=0, end_ms=10_000, since_ms=0, total=1000, max=900, median=10.0, ratio=90.0,
+    imbalance=10.8, idle=0, completeness=1.0, cause="no_key", treatment="rekey", reason="unkeyed_pinned",
 )  # fmt: skip
 ROUTE = Route(
     topic="orders", key="k", state=RouteState.ACTIVE, epoch=Epoch(1, 2), suffixes=("0",), partitions=(1,),
@@ -41,10 +50,12 @@ REPORT = WindowReport(
     skew=SkewReport(total=10, max=10, median=0.0, ratio=10.0, imbalance=12.0, idle=11, hottest=0),
     keys=(HeavyReport(key="k", estimate=10, lower=10, upper=10, share=1.0, hot=True, recent=(1, 2)),),
     tenants=(), hot_keys=("k", None), ranges=(SourceRange(source="m", partition=0, start=0, end=10, records=10),),
+    distinct_keys=1, cause="few_keys", treatment="rekey", reason="constant_key", numbers={"idle": 11.0},
+    advice="One sentence.", also=("hot_key",), application=("composite_key",), unjudged=("lag",),
 )  # fmt: skip
 
 
-def event(data: Finding | PlanChange) -> Event:
+def event(data: Finding | PlanChange | Ineffective | Skewed) -> Event:
     return Event(
         id="1", source="hotshard/default", type=EventType.HOTKEY_DETECTED, subject="orders",
         time="2026-01-01T00:00:00.000Z", data=data,
@@ -57,7 +68,7 @@ def written(message: msgspec.Struct) -> dict[str, Any]:
 
 
 WRITTEN = {
-    "event": [written(event(FINDING)), written(event(PLAN))],
+    "event": [written(event(each)) for each in (FINDING, PLAN, INEFFECTIVE, SKEWED)],
     "report": [written(REPORT)],
     "route": [written(ROUTE)],
     "hot": [written(HOT)],

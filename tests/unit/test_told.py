@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from hotshard.core.wire.event import Event, EventType, Finding, PlanChange
+from hotshard.core.wire.event import Event, EventType, Finding, Ineffective, PlanChange, Skewed
 from hotshard.core.wire.route import Epoch, RouteState, Treatment
 from hotshard.report.told import event_line
 
 
-def event(kind: EventType, data: Finding | PlanChange) -> Event:
+def event(kind: EventType, data: Finding | PlanChange | Ineffective | Skewed) -> Event:
     return Event(id="1", source="s", type=kind, subject="x", time="2026-01-01T00:00:00.000Z", data=data)
 
 
@@ -60,3 +60,45 @@ def test_a_plan_tells_where_it_goes_and_a_binary_key_is_written_in_base64() -> N
     )
     line = event_line(event(EventType.PLAN_ACTIVATED, split))
     assert line == "plan.activated: orders: k, split over partitions 4 7 (within_tolerance)"
+
+
+def test_a_plan_that_does_not_do_what_it_promised_tells_both_numbers() -> None:
+    missed = Ineffective(
+        topic="orders",
+        key="k",
+        treatment=Treatment.SPLIT,
+        epoch=Epoch(1, 2),
+        since_ms=0,
+        start_ms=0,
+        end_ms=10_000,
+        windows=3,
+        imbalance_before=6.0,
+        imbalance_promised=1.2,
+        imbalance_measured=5.5,
+        completeness=1.0,
+        reason="producers_without_library",
+    )
+    line = event_line(event(EventType.PLAN_INEFFECTIVE, missed))
+    assert line == "plan.ineffective: orders: k, 5.50 times the mean, 1.20 was promised (producers_without_library)"
+
+
+def test_a_skewed_topic_tells_its_fullest_partition() -> None:
+    skewed = Skewed(
+        topic="orders",
+        partition=3,
+        start_ms=0,
+        end_ms=10_000,
+        since_ms=0,
+        total=1000,
+        max=900,
+        median=10.0,
+        ratio=90.0,
+        imbalance=10.8,
+        idle=0,
+        completeness=1.0,
+        cause="no_key",
+        treatment="rekey",
+        reason="unkeyed_pinned",
+    )
+    line = event_line(event(EventType.PARTITION_SKEW, skewed))
+    assert line == "partition.skew: orders: partition 3, 90.0 times the median (unkeyed_pinned)"

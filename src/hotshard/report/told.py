@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hotshard.core.wire.event import Finding
+from hotshard.core.wire.event import Finding, Ineffective, Skewed
 from hotshard.report.names import key_name
 from hotshard.report.numbers import percent
 
@@ -15,9 +15,20 @@ if TYPE_CHECKING:
 def event_line(event: Event) -> str:
     """Return what happened to which key or tenant of which topic, and why: the reason code stands last."""
     data = event.data
+    return f"{event.type}: {data.topic}: {_what(data)} ({data.reason})"
+
+
+def _what(data: Finding | PlanChange | Ineffective | Skewed) -> str:
+    if isinstance(data, Skewed):
+        return f"partition {data.partition}, {data.ratio:,.1f} times the median"
     name = key_name(data.key) if data.key is not None else f"base64 {data.key_b64}"
-    what = _found(data) if isinstance(data, Finding) else _planned(data)
-    return f"{event.type}: {data.topic}: {name}, {what} ({data.reason})"
+    if isinstance(data, Finding):
+        return f"{name}, {_found(data)}"
+    return f"{name}, {_missed(data) if isinstance(data, Ineffective) else _planned(data)}"
+
+
+def _missed(plan: Ineffective) -> str:
+    return f"{plan.imbalance_measured:.2f} times the mean, {plan.imbalance_promised:.2f} was promised"
 
 
 def _found(finding: Finding) -> str:

@@ -42,10 +42,10 @@ def value_is_missing(case: Case) -> bool:
 
 
 def key_is_too_coarse(case: Case) -> bool:
-    """There are too few keys, or one key must stay whole for its order's sake, and it stands for no total."""
+    """There are too few keys, or one must stay whole for its order's sake, or a few collide; and none is a total."""
     if value_is_missing(case) or keeps_a_total(case):
         return False
-    return case.cause is Cause.FEW_KEYS or (case.treatment is Treatment.REKEY and not keys_follow_time(case))
+    return case.cause is Cause.FEW_KEYS or (case.cause in _COARSE and case.treatment is Treatment.REKEY)
 
 
 def keys_follow_time(case: Case) -> bool:
@@ -74,6 +74,7 @@ def may_be_asked_for(case: Case) -> bool:
     return case.cause is Cause.BURST or lasting
 
 
+_COARSE: Final = frozenset({Cause.HOT_KEY, Cause.COLLISION})
 _ONE_KEY: Final = frozenset({Cause.HOT_KEY, Cause.HOT_DISCRIMINATOR, Cause.FEW_KEYS, Cause.BURST})
 
 #: The first that fits is put into the verdict's sentence.
@@ -88,7 +89,7 @@ ADVICE: Final = (
     ),
     Advice("hashed_key", keys_follow_time, "put a hash of another field in front of the time or number"),
     Advice("composite_key", key_is_too_coarse, "compose the key with a smaller unit of order"),
-    Advice("cache_in_front", may_be_asked_for, "where the records ask for something, put a cache in front"),
+    Advice("cache_in_front", may_be_asked_for, "put a cache in front where its records ask for something"),
 )
 
 

@@ -118,7 +118,7 @@ class GroupLag:
     @property
     def idle_members(self) -> int | None:
         """Members that have no partition; None where that is not known."""
-        if self.evidence.members is None:
+        if self.evidence.members is None or not self._has_owners():
             return None
         owners = {each.owner for each in self.evidence.partitions if each.owner is not None}
         return max(0, self.evidence.members - len(owners))

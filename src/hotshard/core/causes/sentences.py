@@ -43,15 +43,17 @@ def _uneven(evidence: Evidence) -> str:
 def _none(evidence: Evidence, _: HotName | None, numbers: Mapping[str, float]) -> str:
     if not evidence.records:
         return "there are no records"
-    return f"nothing is wrong: the fullest partition carries {numbers['imbalance']:.2f} times the mean"
+    surely = "surely " if keyed(evidence).is_uneven else ""
+    return f"nothing is {surely}wrong: the fullest partition carries {numbers['imbalance']:.2f} times the mean"
 
 
 def _few_keys(evidence: Evidence, name: HotName | None, _: Mapping[str, float]) -> str:
-    keys = plural(evidence.distinct_keys or 0, "distinct key")
-    text = f"there {'is' if evidence.distinct_keys == 1 else 'are'} {keys} for {evidence.partitions} partitions"
     idle = keyed(evidence).skew.idle_partitions
+    if evidence.distinct_keys == 1:
+        return f"all records have one key, and {idle} of {evidence.partitions} partitions are idle"
+    text = f"there are {evidence.distinct_keys} distinct keys for {evidence.partitions} partitions"
     text += f", {idle} of which are idle" if idle else f", and {_uneven(evidence)}"
-    if name is not None and evidence.distinct_keys != 1:
+    if name is not None:
         text += f", and key {shown(name.name)} alone has {name.share:.0%} of the load"
     return text
 

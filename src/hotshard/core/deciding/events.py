@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from hotshard.core.wire.event import Event, EventType, Finding, PlanChange
+from hotshard.core.wire.event import Event, EventType, Finding, Ineffective, PlanChange, Skewed
 
 if TYPE_CHECKING:
     from hotshard.core.wire.route import Epoch, Route
@@ -16,17 +16,30 @@ def rfc3339(at_ms: int) -> str:
     return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def event(kind: EventType, data: Finding | PlanChange, *, namespace: str, epoch: Epoch, at_ms: int) -> Event:
-    """Wrap ``data``. The same topic, key, epoch and kind give the same id, so a repeat can be told."""
-    name = data.key if data.key is not None else f"base64:{data.key_b64}"
+def event(
+    kind: EventType,
+    data: Finding | PlanChange | Ineffective | Skewed,
+    *,
+    namespace: str,
+    epoch: Epoch,
+    at_ms: int,
+) -> Event:
+    """Wrap ``data``. The same topic, key (or partition), epoch and kind give the same id, so a repeat can be told."""
+    subject = f"{data.topic}/{_subject(data)}"
     return Event(
-        id=f"{data.topic}/{name}/{epoch.registry}-{epoch.offset}/{kind}",
+        id=f"{subject}/{epoch.registry}-{epoch.offset}/{kind}",
         source=f"hotshard/{namespace}",
         type=kind,
-        subject=f"{data.topic}/{name}",
+        subject=subject,
         time=rfc3339(at_ms),
         data=data,
     )
+
+
+def _subject(data: Finding | PlanChange | Ineffective | Skewed) -> str:
+    if isinstance(data, Skewed):
+        return f"partition {data.partition}"
+    return data.key if data.key is not None else f"base64:{data.key_b64}"
 
 
 def plan_change(route: Route) -> PlanChange:

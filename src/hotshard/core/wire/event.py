@@ -20,6 +20,8 @@ class EventType(StrEnum):
     PLAN_PROPOSED = "plan.proposed"
     PLAN_ACTIVATED = "plan.activated"
     PLAN_RETIRED = "plan.retired"
+    PLAN_INEFFECTIVE = "plan.ineffective"
+    PARTITION_SKEW = "partition.skew"
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True, tag="finding", tag_field="kind"):
@@ -45,6 +47,9 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, tag="finding", tag_fiel
     reason: str
     #: Partitions the key was seen on, the most loaded first.
     partitions: tuple[int, ...] = ()
+    #: What the last closed window said of the topic, and the sentence of it; empty before there was one.
+    cause: str = ""
+    advice: str = ""
     #: What it was held against: the thresholds that are set, its flaps.
     numbers: dict[str, float] = {}
 
@@ -68,6 +73,58 @@ class PlanChange(msgspec.Struct, frozen=True, kw_only=True, tag="plan", tag_fiel
     reason: str
 
 
+class Ineffective(msgspec.Struct, frozen=True, kw_only=True, tag="effect", tag_field="kind"):
+    """A plan that had time to show and did not do what it promised."""
+
+    schema: int = SCHEMA
+    topic: str
+    key: str | None
+    key_b64: str | None = None
+    tenant: str | None = None
+    treatment: Treatment
+    #: The plan's epoch, and since when it has been given to producers.
+    epoch: Epoch
+    since_ms: int
+    #: The last of the windows that say so, and how many of them there were.
+    start_ms: int
+    end_ms: int
+    windows: int
+    #: Load of the fullest partition that the key lies on over the mean: before, as promised, and as measured.
+    imbalance_before: float
+    imbalance_promised: float
+    imbalance_measured: float
+    completeness: float
+    reason: str
+    numbers: dict[str, float] = {}
+    advice: str = ""
+    #: Whether the plan is retired for it.
+    retired: bool = False
+
+
+class Skewed(msgspec.Struct, frozen=True, kw_only=True, tag="skew", tag_field="kind"):
+    """A topic whose fullest partition has had more than five times the median for a minute and more."""
+
+    schema: int = SCHEMA
+    topic: str
+    partition: int
+    #: The last window of them, and since when it has been so.
+    start_ms: int
+    end_ms: int
+    since_ms: int
+    total: int
+    max: int
+    median: float
+    ratio: float
+    imbalance: float
+    idle: int
+    completeness: float
+    cause: str
+    treatment: str
+    reason: str
+    numbers: dict[str, float] = {}
+    advice: str = ""
+
+
 class Event(msgspec.Struct, frozen=True, kw_only=True):
     """The CloudEvents envelope. ``id`` is made from topic, key, epoch and kind, so it never changes."""
 
@@ -79,7 +136,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     #: RFC 3339, UTC, with milliseconds.
     time: str
     datacontenttype: Literal["application/json"] = "application/json"
-    data: Finding | PlanChange
+    data: Finding | PlanChange | Ineffective | Skewed
 
 
 _encoder = msgspec.json.Encoder()

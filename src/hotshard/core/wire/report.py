@@ -107,6 +107,20 @@ class WindowReport(msgspec.Struct, frozen=True, kw_only=True):
     hot_keys: tuple[str | None, ...] = ()
     hot_tenants: tuple[str | None, ...] = ()
     ranges: tuple[SourceRange, ...]
+    #: Distinct keys, exact while few and else estimated; None where that is not known.
+    distinct_keys: int | None = None
+    #: Why load is uneven, what would help, and the code for why just that; empty in revisions, which decide nothing.
+    cause: str = ""
+    treatment: str = ""
+    reason: str = ""
+    #: What the verdict rests on, by name.
+    numbers: dict[str, float] = {}
+    #: One sentence for a person: what is so, and what to do.
+    advice: str = ""
+    #: Causes that hold, too; codes of what the application must do itself; what could not be judged.
+    also: tuple[str, ...] = ()
+    application: tuple[str, ...] = ()
+    unjudged: tuple[str, ...] = ()
 
 
 _encoder = msgspec.json.Encoder()
