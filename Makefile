@@ -3,6 +3,7 @@
 
 PYTHON_IN_VENV := .venv/bin/python
 READY := .venv/.ready
+PEERS := .venv/.peers
 ARGS ?=
 
 # A PYTHON that is named, and is another than the one in .venv, makes .venv again.
@@ -24,6 +25,12 @@ setup: $(READY) ## make .venv with everything in it (Python 3.11 to 3.13; PYTHON
 $(READY): requirements/dev.txt pyproject.toml tools/setup.sh
 	@sh tools/setup.sh >&2
 
+# Whom the benchmark compares with; nothing else needs them.
+$(PEERS): requirements/bench.txt $(READY)
+	@echo "setup: installing what requirements/bench.txt lists" >&2
+	@$(PYTHON_IN_VENV) -m pip --disable-pip-version-check --quiet install --require-hashes --no-deps -r $< >&2
+	@touch $@
+
 demo: $(READY) ## a flood, found and spread, in about a minute
 	@.venv/bin/hotshard demo $(ARGS)
 
@@ -31,7 +38,7 @@ test: $(READY) ## all tests; installs Java, Maven and redis-server where it may
 	@sh tools/programs.sh >&2
 	@$(PYTHON_IN_VENV) -m pytest $(ARGS)
 
-bench: $(READY) ## records a second of the worker, a plain Faust agent and getmany, side by side
+bench: $(READY) $(PEERS) ## the worker beside the usual clients; ARGS="--quick --json" is the short form
 	@sh tools/programs.sh >&2
 	@$(PYTHON_IN_VENV) -m tests.bench $(ARGS)
 

@@ -10,6 +10,7 @@ compile() {
 
 compile --extra demo --group dev -o requirements/dev.txt
 compile --extra worker -c requirements/dev.txt -o requirements/worker.txt
+compile --extra demo --group dev --group bench -c requirements/dev.txt -o requirements/bench.txt
 if grep -n '://' requirements/*.txt; then
     echo "lock: an address got in"
     exit 1

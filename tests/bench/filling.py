@@ -8,6 +8,8 @@ import random
 import time
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,9 +19,10 @@ from hotshard.core.partitioners import partition_of
 from tests.support.topics import create_topic
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-_VALUE: Final = b"thirteen byte"
+#: Values are cut from this, so that a codec finds in them what it finds in text, not one run.
+_TEXT: Final = b"thirteen byte values, or longer ones where that is asked; order 4711 of basket 17 was paid in full. "
 #: Records drawn at once.
 _CHUNK: Final = 20_000
 #: Records stamped at once, less than two milliseconds of filling.
@@ -27,9 +30,25 @@ _STAMPED: Final = 500
 _PRODUCERS: Final = 2
 
 
+class Keys(StrEnum):
+    """How often each key comes."""
+
+    ZIPF = "zipf"
+    UNIFORM = "uniform"
+    DISTINCT = "distinct"  #: every record has a key of its own
+
+
+class Tenants(StrEnum):
+    """Where the tenant of a record stands."""
+
+    KEY = "key"
+    HEADER = "header"
+    JSON = "json"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Traffic:
-    """Records of ``tenants`` tenants with keys by Zipf's law, each on the partition of its key, in batches as sent."""
+    """Records of ``tenants`` tenants, each on the partition of its key, in batches as sent."""
 
     topic: str
     records: int
@@ -39,27 +58,50 @@ class Traffic:
     exponent: float = 1.2
     #: What a producer fills before it sends; 16 KB is the default of Kafka's own.
     batch_bytes: int = 16_384
+    value_bytes: int = 13
+    keys_are: Keys = Keys.ZIPF
+    codec: str | None = None
+    tenant_in: Tenants = Tenants.KEY
 
     def __str__(self) -> str:
+        spread = (
+            f"Zipf {self.exponent} over {self.distinct:,} keys"
+            if self.keys_are is Keys.ZIPF
+            else (f"uniform over {self.distinct:,} keys" if self.keys_are is Keys.UNIFORM else "every key once")
+        )
         return (
-            f"{self.records:,} records of {len(_VALUE)}-byte values in {self.partitions} partitions, batches of "
-            f"{self.batch_bytes:,} bytes, {self.tenants} tenants, Zipf {self.exponent} over {self.distinct:,} keys"
+            f"{self.records:,} records of {self.value_bytes}-byte values in {self.partitions} partitions, batches of "
+            f"{self.batch_bytes:,} bytes{f', {self.codec}' if self.codec else ''}, {self.tenants} tenants in the "
+            f"{self.tenant_in}, {spread}"
         )
 
-    def keys(self) -> list[bytes]:
-        """All keys, the most frequent first."""
-        return [b"t%03d\x1f%08d" % (rank % self.tenants, rank) for rank in range(self.distinct)]
+    def key(self, rank: int) -> bytes:
+        return b"t%03d\x1f%08d" % (rank % self.tenants, rank)
 
-    def ranks(self, producer: int) -> Iterator[list[int]]:
+    def value(self, rank: int) -> bytes:
+        """Of the length asked for; JSON where the tenant stands in it."""
+        begin = b'{"tenant": "t%03d", "note": "' % (rank % self.tenants) if self.tenant_in is Tenants.JSON else b""
+        end = b'"}' if begin else b""
+        length = max(0, self.value_bytes - len(begin) - len(end))
+        turned = _TEXT[rank % len(_TEXT) :] + _TEXT * (length // len(_TEXT) + 1)
+        return begin + turned[:length] + end
+
+    def headers(self, rank: int) -> list[tuple[str, bytes]]:
+        return [("tenant", b"t%03d" % (rank % self.tenants))] if self.tenant_in is Tenants.HEADER else []
+
+    def ranks(self, producer: int) -> Iterator[Sequence[int]]:
         """The ranks of the keys one of the producers sends, in order; the same ones every time."""
         draw = random.Random(producer)  # noqa: S311 - traffic, no secrets
         weights = list(accumulate(rank**-self.exponent for rank in range(1, self.distinct + 1)))
         everybody = range(self.distinct)
-        left = len(range(producer, self.records, _PRODUCERS))
-        while left:
-            count = min(left, _CHUNK)
-            yield draw.choices(everybody, cum_weights=weights, k=count)
-            left -= count
+        mine = range(producer, self.records, _PRODUCERS)
+        for start in range(0, len(mine), _CHUNK):
+            part = mine[start : start + _CHUNK]
+            if self.keys_are is Keys.DISTINCT:
+                yield part
+            else:
+                by = weights if self.keys_are is Keys.ZIPF else None
+                yield draw.choices(everybody, cum_weights=by, k=len(part))
 
 
 def fill(bootstrap: str, traffic: Traffic) -> None:
@@ -80,15 +122,22 @@ class _Sender:
 
     def __init__(self, traffic: Traffic) -> None:
         self._traffic = traffic
-        self._keys = traffic.keys()
         place = partition_of("murmur2", traffic.partitions)
-        self._places = [place(key) for key in self._keys]
+        made = lru_cache(maxsize=200_000)(self._make)
+        #: Partition and parts of the record of a rank, most of them made once.
+        self._made = self._make if traffic.keys_are is Keys.DISTINCT else made
+        self._place = place
         self._open: list[Any] = []
         self._full: list[tuple[int, Any]] = []
 
     async def send(self, bootstrap: str, number: int) -> None:
         size = self._traffic.batch_bytes
-        producer = AIOKafkaProducer(bootstrap_servers=bootstrap, max_batch_size=size, enable_idempotence=False)
+        producer = AIOKafkaProducer(
+            bootstrap_servers=bootstrap,
+            max_batch_size=size,
+            enable_idempotence=False,
+            compression_type=self._traffic.codec,
+        )
         await producer.start()
         try:
             self._open = [producer.create_batch() for _ in range(self._traffic.partitions)]
@@ -102,10 +151,14 @@ class _Sender:
         finally:
             await producer.stop()
 
-    def _pack(self, producer: AIOKafkaProducer, ranks: list[int], now_ms: int) -> None:
+    def _make(self, rank: int) -> tuple[int, bytes, bytes, list[tuple[str, bytes]]]:
+        key = self._traffic.key(rank)
+        return self._place(key), key, self._traffic.value(rank), self._traffic.headers(rank)
+
+    def _pack(self, producer: AIOKafkaProducer, ranks: Sequence[int], now_ms: int) -> None:
         for rank in ranks:
-            place = self._places[rank]
-            while self._open[place].append(timestamp=now_ms, key=self._keys[rank], value=_VALUE) is None:
+            place, key, value, headers = self._made(rank)
+            while self._open[place].append(timestamp=now_ms, key=key, value=value, headers=headers) is None:
                 self._full.append((place, self._open[place]))
                 self._open[place] = producer.create_batch()
 

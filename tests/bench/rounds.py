@@ -24,6 +24,7 @@ import redis.asyncio
 
 from hotshard.demo.servers.child import Child
 from tests.bench import machine, watching
+from tests.bench.filling import Tenants
 from tests.bench.peer import Done, Job, told
 from tests.bench.watching import Group, Patience, StoppedError, Written
 from tests.support.topics import admin
@@ -37,6 +38,12 @@ if TYPE_CHECKING:
     from tests.bench.machine import Cores
 
 _ASSIGNED_WITHIN_S: Final = 60.0
+#: How a worker is told where tenants stand.
+_TENANT: Final = {
+    Tenants.KEY: "",
+    Tenants.HEADER: 'tenant = "header:tenant"',
+    Tenants.JSON: 'tenant = "json:tenant"',
+}
 _DONE_WITHIN_S: Final = 300.0
 
 
@@ -177,4 +184,5 @@ bootstrap_servers = ["{place.bootstrap}"]
 url = "{place.redis_url}"
 
 [topics.{place.traffic.topic}]
+{_TENANT[place.traffic.tenant_in]}
 """

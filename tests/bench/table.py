@@ -4,45 +4,66 @@ from __future__ import annotations
 
 import json
 import statistics
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from tests.bench.throughput import (
+    CONFLUENT,
+    GETMANY,
+    GETMANY_500,
+    LARGE,
+    PLAIN_FAUST,
+    QUIXSTREAMS,
+    SMALL,
+    WORKER,
+    of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tests.bench.rounds import Result
+    from tests.bench.throughput import Rounds
 
-WORKER: Final = "worker"
-PLAIN_FAUST: Final = "plain_faust"
-GETMANY: Final = "getmany"
-GETMANY_500: Final = "getmany_500"
-
-_NAMES: Final = {
+NAMES: Final = {
     WORKER: "hotshard worker, the whole path",
     GETMANY: "aiokafka getmany alone",
     GETMANY_500: "getmany alone, 500 records a call",
+    CONFLUENT: "confluent-kafka merely consuming",
     PLAIN_FAUST: "plain Faust agent, same sketches",
+    QUIXSTREAMS: "quixstreams, count per key and window",
 }
 
 
 class Goal(NamedTuple):
     """The worker is to be so many times as fast as a peer."""
 
+    case: str
     peer: str
     times: float
 
 
-GOALS: Final = (Goal(GETMANY, 2.0), Goal(PLAIN_FAUST, 80.0))
+GOALS: Final = (
+    Goal(SMALL, GETMANY, 2.5),
+    Goal(SMALL, CONFLUENT, 1.5),
+    Goal(SMALL, PLAIN_FAUST, 100.0),
+    Goal(SMALL, QUIXSTREAMS, 25.0),
+    Goal(LARGE, GETMANY, 1.0),
+    Goal(LARGE, CONFLUENT, 1.0),
+)
 
 
 def median_per_s(results: Sequence[Result]) -> float:
     return statistics.median(result.per_s for result in results)
 
 
-def table(rounds: Mapping[str, Sequence[Result]]) -> str:
-    """A line per contestant, in records a second."""
+def table(found: Mapping[str, Rounds]) -> str:
+    """A line per case and contestant, in records a second."""
     head = ("records a second", "rounds", "median", "least", "most", "seconds", "per CPU second")
-    lines = [_row(*head), *(_line(_NAMES[name], results) for name, results in rounds.items() if results)]
-    return "\n".join([*lines, *_goals(rounds)])
+    lines: list[str] = []
+    for case, rounds in found.items():
+        lines += ["", case, _row(*head)]
+        lines += [_line(NAMES[name], results) for name, results in rounds.items() if results]
+    return "\n".join([*lines, "", *_goals(found)])
 
 
 def _line(name: str, results: Sequence[Result]) -> str:
@@ -58,25 +79,57 @@ def _line(name: str, results: Sequence[Result]) -> str:
 
 
 def _row(first: str, *others: str) -> str:
-    return f"{first:34}" + "".join(f"{other:>{15 if at == 5 else 11}}" for at, other in enumerate(others))
+    return f"{first:38}" + "".join(f"{other:>{15 if at == 5 else 11}}" for at, other in enumerate(others))
 
 
-def _goals(rounds: Mapping[str, Sequence[Result]]) -> list[str]:
-    worker = rounds.get(WORKER)
+def _goals(found: Mapping[str, Rounds]) -> list[str]:
     lines = []
-    for peer, times in GOALS:
-        if worker and rounds.get(peer):
-            is_ = median_per_s(worker) / median_per_s(rounds[peer])
+    for case, peer, times in GOALS:
+        mine, theirs = of(found, case, WORKER), of(found, case, peer)
+        if mine and theirs:
+            is_ = median_per_s(mine) / median_per_s(theirs)
             verdict = "reached" if is_ >= times else "MISSED"
-            lines.append(f"worker / {_NAMES[peer]}: {is_:.2f}, the goal of {times:g} is {verdict}")
+            lines.append(f"{case}: worker / {NAMES[peer]}: {is_:.2f}, the goal of {times:g} is {verdict}")
     return lines
 
 
-def as_json(rounds: Mapping[str, Sequence[Result]]) -> str:
+def as_json(found: Mapping[str, Rounds]) -> str:
     """One line; null for a contestant that did not run."""
-    return json.dumps(
-        {
-            f"{name}_per_s": round(median_per_s(rounds[name])) if rounds.get(name) else None
-            for name in (WORKER, PLAIN_FAUST, GETMANY)
+    short = {
+        f"{name}_per_s": round(median_per_s(results)) if (results := of(found, SMALL, name)) else None
+        for name in (WORKER, PLAIN_FAUST, GETMANY, CONFLUENT, QUIXSTREAMS)
+    }
+    return json.dumps(short)
+
+
+def as_stored(found: Mapping[str, Rounds]) -> dict[str, Any]:
+    """Records a second by case and contestant: the median, the least and the most."""
+    return {
+        case: {
+            name: {
+                "median": round(median_per_s(results)),
+                "least": round(min(result.per_s for result in results)),
+                "most": round(max(result.per_s for result in results)),
+            }
+            for name, results in rounds.items()
+            if results
         }
-    )
+        for case, rounds in found.items()
+    }
+
+
+def compared(found: Mapping[str, Rounds], stored: Mapping[str, Any]) -> list[str]:
+    """What was measured now beside what is stored: also as a ratio to getmany, which cancels the machine."""
+    now = as_stored(found)
+    lines = [_row("now / stored", "now", "stored", "now/stored", "to getmany")]
+    for case, names in now.items():
+        then = stored.get(case, {})
+        lines += [_compared(case, name, (names, then)) for name in names if name in then]
+    return lines
+
+
+def _compared(case: str, name: str, sides: tuple[Mapping[str, Any], Mapping[str, Any]]) -> str:
+    now, then = (side[name]["median"] for side in sides)
+    floor_now, floor_then = (side.get(GETMANY, {}).get("median") for side in sides)
+    relative = f"{now / floor_now / (then / floor_then):.2f}" if floor_now and floor_then else ""
+    return _row(f"{case}: {name}", f"{now:,}", f"{then:,}", f"{now / then:.2f}", relative)

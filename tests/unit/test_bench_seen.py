@@ -10,9 +10,10 @@ from hotshard.core.panes.windows import WindowsMemory
 from hotshard.core.policy.memory import HeatMemory
 from hotshard.core.wire import pane, state
 from hotshard.doors.kafka.contract import Log
-from tests.bench.filling import Traffic
+from tests.bench.filling import Tenants, Traffic
 from tests.bench.rounds import Result
-from tests.bench.table import as_json, table
+from tests.bench.table import as_json, as_stored, compared, table
+from tests.bench.throughput import ALL, SMALL, cases
 from tests.bench.watching import Written
 
 ENDS = {0: 30, 1: 5}
@@ -103,23 +104,47 @@ def test_both_producers_send_the_same_records_every_time_and_all_of_them() -> No
 
 
 ROUNDS = {
-    "worker": [Result(200, 1.0, 1.0), Result(100, 1.0, 1.0), Result(900, 1.0, None)],
-    "getmany": [Result(100, 1.0, 0.5)],
-    "plain_faust": [Result(4, 1.0, 1.0)],
+    SMALL: {
+        "worker": [Result(250, 1.0, 1.0), Result(100, 1.0, 1.0), Result(900, 1.0, None)],
+        "getmany": [Result(100, 1.0, 0.5)],
+        "plain_faust": [Result(5, 1.0, 1.0)],
+        "confluent": [],
+    }
 }
 
 
 def test_the_line_for_programs_holds_the_medians_under_the_agreed_names() -> None:
-    assert json.loads(as_json(ROUNDS)) == {"worker_per_s": 200, "plain_faust_per_s": 4, "getmany_per_s": 100}
-
-
-def test_a_contestant_that_did_not_run_is_null() -> None:
-    assert json.loads(as_json({"worker": ROUNDS["worker"]}))["getmany_per_s"] is None
+    said = {"worker_per_s": 250, "plain_faust_per_s": 5, "getmany_per_s": 100}
+    assert json.loads(as_json(ROUNDS)) == {**said, "confluent_per_s": None, "quixstreams_per_s": None}
 
 
 def test_the_table_shows_the_spread_of_the_rounds_and_which_goals_were_missed() -> None:
     shown = table(ROUNDS)
     worker = next(line for line in shown.splitlines() if line.startswith("hotshard worker"))
-    assert worker.split()[-6:] == ["3", "200", "100", "900", "1.00", "150"]
-    assert "getmany alone: 2.00, the goal of 2 is reached" in shown
-    assert "same sketches: 50.00, the goal of 80 is MISSED" in shown
+    assert worker.split()[-6:] == ["3", "250", "100", "900", "1.00", "175"]
+    assert "getmany alone: 2.50, the goal of 2.5 is reached" in shown
+    assert "same sketches: 50.00, the goal of 100 is MISSED" in shown
+
+
+def test_a_result_is_compared_with_a_stored_one_also_beside_getmany() -> None:
+    stored = as_stored(ROUNDS)
+    twice = {SMALL: {**ROUNDS[SMALL], "worker": [Result(500, 1.0, None)]}}
+    line = next(line for line in compared(twice, stored) if "worker" in line)
+    assert line.split()[-4:] == ["500", "250", "2.00", "2.00"]
+    assert not [line for line in compared({"another case": ROUNDS[SMALL]}, stored) if "worker" in line]
+
+
+def test_every_case_has_the_worker_and_topics_of_their_own() -> None:
+    every = cases(quick=False, records=1000)
+    assert all("worker" in case.contestants for case in every)
+    assert len({case.traffic.topic for case in every}) == len(every)
+    assert {peer for case in every for peer in case.contestants} == set(ALL)
+
+
+@pytest.mark.parametrize("tenant_in", list(Tenants))
+def test_values_are_as_long_as_asked_and_tenants_stand_where_they_should(tenant_in: Tenants) -> None:
+    traffic = Traffic(topic="t", records=1, value_bytes=100, tenant_in=tenant_in)
+    assert len(traffic.value(7)) == 100
+    assert bool(traffic.headers(7)) is (tenant_in is Tenants.HEADER)
+    if tenant_in is Tenants.JSON:
+        assert json.loads(traffic.value(7))["tenant"] == "t007"
