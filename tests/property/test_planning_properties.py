@@ -9,10 +9,13 @@ from hypothesis import strategies as st
 from hotshard.core.keys import with_suffix
 from hotshard.core.partitioners import PARTITIONERS
 from hotshard.core.planning.placement import plan_split
-from hotshard.core.planning.resize import resize
+from hotshard.core.planning.resize import resize, stands
+from hotshard.core.planning.shards import shard_of
 from hotshard.core.planning.situation import HotLoad, Terms
+from hotshard.core.planning.together import plan_all
 from hotshard.core.planning.verdict import Plan, PlanReason, RefusalReason
 from hotshard.core.skew import describe_skew, skew_alerts
+from hotshard.core.topic import Carry
 
 KEY = b"tenant\x1fentity"
 #: Sums of floats in another order.
@@ -21,13 +24,107 @@ ROUNDING = 1 + 1e-6
 loads = st.floats(0, 1_000) | st.integers(0, 50) | st.just(10.0)
 backgrounds = st.lists(loads, min_size=1, max_size=40)
 hot_loads = st.floats(0, 100_000) | st.integers(0, 500)
+partitioners = st.sampled_from(list(PARTITIONERS.values()))
 terms = st.builds(
     Terms,
-    partitioner=st.sampled_from(list(PARTITIONERS.values())),
+    partitioner=partitioners,
     eps=st.sampled_from((0.05, 0.25, 0.5, 1.0)),
     max_shards=st.sampled_from((1, 3, 64)),
 )
+#: Terms of every kind, but for those of a person who asks for a number whatever it comes to.
+all_terms = st.builds(
+    Terms,
+    partitioner=partitioners,
+    also=st.none() | partitioners,
+    eps=st.sampled_from((0.05, 0.25, 0.5, 1.0)),
+    min_shards=st.sampled_from((1, 2, 5)),
+    max_shards=st.sampled_from((1, 3, 64)),
+    carry=st.sampled_from(Carry),
+    capacity=st.none() | st.floats(0.1, 1_000),
+    moves=st.booleans(),
+)
 keys = st.text(min_size=1, max_size=20).map(lambda text: b"t\x1f" + text.encode("utf-8", "ignore") + b".")
+subs = st.none() | st.floats(0, 1)
+
+
+def land(plan: Plan, by: Terms) -> bool:
+    """Whether every shard is where the plan says, by every partitioner of the fleet."""
+    if by.carry is Carry.PARTITION:
+        return not plan.suffixes
+    shards = [with_suffix(plan.key, suffix) for suffix in plan.suffixes]
+    return all(
+        [each.partition(shard, plan.partition_count) for shard in shards] == list(plan.partitions)
+        for each in (by.partitioner, by.also or by.partitioner)
+    )
+
+
+@given(keys, hot_loads, st.lists(loads, min_size=1, max_size=24), subs, all_terms)
+def test_on_any_terms_a_plan_lands_where_it_says_within_bounds_and_raises_nothing(
+    key: bytes, load: float, background: list[float], sub: float | None, by: Terms
+) -> None:
+    plan = plan_split(HotLoad(key, load, None, sub), background, by)
+    if not isinstance(plan, Plan):
+        assert plan.reason is not RefusalReason.NO_SUFFIX
+        return
+    assert land(plan, by)
+    assert stands(key, plan, by, len(background))
+    assert not stands(key, plan, by, len(background) + 1)
+    assert len(set(plan.partitions)) == plan.shards <= by.max_shards
+    assert (
+        plan.shards >= min(by.min_shards, by.max_shards, len(background)) or (by.moves and plan.shards == 1) or by.also
+    )
+    assert plan.imbalance_after <= plan.imbalance_before * ROUNDING
+
+
+@given(st.lists(hot_loads, max_size=8), st.lists(loads, min_size=1, max_size=24), all_terms)
+def test_planned_together_keys_raise_nothing_and_lie_where_it_is_said(
+    sizes: list[float], background: list[float], by: Terms
+) -> None:
+    hots = [HotLoad(b"t\x1fkey-%d" % number, load) for number, load in enumerate(sizes)]
+    together = plan_all(hots, background, by)
+    assert together.imbalance_after <= together.imbalance_before * ROUNDING
+    assert [each.key for each in together.verdicts] == [
+        each.key for each in sorted(hots, key=lambda hot: (-hot.load, hot.key))
+    ]
+    assert all(land(plan, by) for plan in together.plans)
+    expected, verdicts = list(background), {each.key: each for each in together.verdicts}
+    for hot in hots:
+        verdict = verdicts[hot.key]
+        home = by.partitioner.partition(hot.key, len(background))
+        assert home is not None
+        places = verdict.partitions if isinstance(verdict, Plan) else (home,)
+        for place in places:
+            expected[place] += hot.load / len(places)
+    assert together.after == pytest.approx(expected, abs=1e-6, rel=1e-6)
+
+
+@given(keys, hot_loads, hot_loads, st.lists(loads, min_size=2, max_size=24), st.data(), all_terms)
+def test_on_any_terms_a_resize_touches_the_tail_only_and_lands_where_it_says(
+    key: bytes, load: float, later_load: float, background: list[float], data: st.DataObject, by: Terms
+) -> None:
+    plan = plan_split(HotLoad(key, load), background, by)
+    if not isinstance(plan, Plan):
+        return
+    later = data.draw(st.lists(loads, min_size=len(background), max_size=len(background)))
+    resized = resize(HotLoad(key, later_load), plan, later, by)
+    if resized is None:
+        return
+    kept = min(plan.shards, resized.shards)
+    assert plan.shards != resized.shards <= by.max_shards
+    assert (resized.suffixes[:kept], resized.partitions[:kept]) == (plan.suffixes[:kept], plan.partitions[:kept])
+    assert len(set(resized.partitions)) == resized.shards
+    assert land(resized, by)
+    if resized.shards > plan.shards:
+        assert resized.imbalance_after <= resized.imbalance_before * ROUNDING
+
+
+@given(st.integers(1, 63), st.integers(0, 2**32))
+def test_growth_moves_one_part_of_the_sub_units_and_all_of_them_to_the_new_shard(shards: int, seed: int) -> None:
+    units = [f"{seed}-{number}" for number in range(2_000)]
+    moved = [unit for unit in units if shard_of(unit, shards) != shard_of(unit, shards + 1)]
+    assert {shard_of(unit, shards + 1) for unit in moved} <= {shards}
+    expected = len(units) / (shards + 1)
+    assert abs(len(moved) - expected) <= 5 * (expected * shards / (shards + 1)) ** 0.5 + 1
 
 
 def worst_of(background: list[float], load: float, order: list[int]) -> list[float]:

@@ -71,7 +71,7 @@ class _Table:
 
     def turn(self) -> bool:
         """Give every key its turn; whether any was placed anew."""
-        return any([self._place(hot) for hot in self._hots])
+        return sum(self._place(hot) for hot in self._hots) > 0
 
     def _place(self, hot: HotLoad) -> bool:
         current = self._lies[hot.key]
