@@ -26,14 +26,15 @@ def advised(refusal: Refusal) -> Treatment:
     return _ADVICE.get(refusal.reason, Treatment.ISOLATE)
 
 
-def given(spec: TopicSpec) -> bool:
-    """Whether plans of this topic are given to producers."""
-    return spec.mode is Mode.ACTIVE and spec.ordering is Ordering.NONE
+def given(spec: TopicSpec, *, consent: bool) -> bool:
+    """Whether a plan of this topic is given to producers, a person having consented to it or not."""
+    return spec.ordering is Ordering.NONE and (spec.mode is Mode.ACTIVE or (spec.mode is Mode.APPROVE and consent))
 
 
 def why_not_given(spec: TopicSpec) -> str:
-    """The reason code of a plan that is only proposed."""
-    return f"mode_{spec.mode}" if spec.mode is not Mode.ACTIVE else f"ordering_{spec.ordering}"
+    """The reason code of a plan that is only proposed: the mode, or in a mode that gives plans what else is missing."""
+    gives = spec.mode in {Mode.APPROVE, Mode.ACTIVE}
+    return f"ordering_{spec.ordering}" if gives and spec.ordering is not Ordering.NONE else f"mode_{spec.mode}"
 
 
 class Drafts:
@@ -44,9 +45,8 @@ class Drafts:
         self._readable_ms = round(spec.readable_s * 1000)
         self._partitioner = partitioner(spec.partitioner).name
 
-    def planned(self, plan: Plan, hot: Measured, before: Route | None, moment: Moment) -> Route:
-        """The route of a plan, active where plans are given to producers."""
-        active = given(self._spec)
+    def planned(self, plan: Plan, hot: Measured, before: Route | None, moment: Moment, *, active: bool) -> Route:
+        """The route of a plan, which is given to producers or only proposed."""
         return msgspec.structs.replace(
             self._of(plan.key, hot, before, moment),
             treatment=Treatment.SPLIT,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Final
 
 import msgspec
@@ -15,6 +16,24 @@ MAX_STANDING: Final = 256
 MAX_DONE: Final = 32
 #: Marks kept of the commands that were dealt with. The stream itself holds about 1,000 entries.
 MAX_MARKS: Final = 2048
+
+
+class Outcome(StrEnum):
+    """What came of a command. Beside these a refusal has the reason code for which a key or a topic has no plan."""
+
+    APPROVED = "approved"
+    IN_FORCE = "in_force"  #: the plan was given to producers already
+    PINNED = "pinned"
+    UNPINNED = "unpinned"
+    NOT_PINNED = "not_pinned"  #: there was no pin of a command to take away
+    FROZEN = "frozen"
+    THAWED = "thawed"
+    NOT_FROZEN = "not_frozen"  #: nothing had been stopped
+    RETIRED = "retired"
+    PAUSED = "paused"  #: there was no plan to retire; none is made for the time given
+    NO_PLAN = "no_plan"  #: refused: no plan of this key is proposed
+    PLAN_CHANGED = "plan_changed"  #: refused: another plan is proposed now than the one approved
+    TOO_MANY = "too_many"  #: refused: the topic has all the orders of this kind that it may have
 
 
 class Given(msgspec.Struct, frozen=True, kw_only=True):
