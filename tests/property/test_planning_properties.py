@@ -99,7 +99,7 @@ def test_planned_together_keys_raise_nothing_and_lie_where_it_is_said(
 
 
 @given(keys, hot_loads, hot_loads, st.lists(loads, min_size=2, max_size=24), st.data(), all_terms)
-def test_on_any_terms_a_resize_touches_the_tail_only_and_lands_where_it_says(
+def test_on_any_terms_a_resize_touches_the_tail_only_and_lands_where_it_says(  # noqa: PLR0917 -- what is drawn
     key: bytes, load: float, later_load: float, background: list[float], data: st.DataObject, by: Terms
 ) -> None:
     plan = plan_split(HotLoad(key, load), background, by)
