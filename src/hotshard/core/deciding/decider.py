@@ -14,12 +14,16 @@ from hotshard.core.deciding import events
 from hotshard.core.deciding.book import RouteBook
 from hotshard.core.deciding.heat import TopicHeat
 from hotshard.core.deciding.moment import Moment
+from hotshard.core.deciding.obeying import Desk
+from hotshard.core.deciding.reading import Reading
 from hotshard.core.deciding.routing import Router
 from hotshard.core.deciding.said import Said
 from hotshard.core.deciding.stands import BELIEVED_MS, Stands
+from hotshard.core.deciding.wishes import Wishes
 from hotshard.core.panes.ledger import Ledger
 from hotshard.core.panes.reporting import window_report
 from hotshard.core.panes.windows import Windows
+from hotshard.core.wire.orders import Seen
 from hotshard.core.wire.pane import Pane, PaneMessage
 from hotshard.core.wire.route import Route, TopicState
 from hotshard.core.wire.state import TopicHead
@@ -27,9 +31,12 @@ from hotshard.core.wire.state import TopicHead
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
+    from hotshard.core.deciding.routing import Turn
     from hotshard.core.deciding.stands import Present
     from hotshard.core.topic import TopicSpec
-    from hotshard.core.wire.event import Event, EventType, Finding, PlanChange
+    from hotshard.core.wire.command import Page, StreamId
+    from hotshard.core.wire.event import Event, EventType, Told
+    from hotshard.core.wire.orders import Done
     from hotshard.core.wire.report import WindowReport
     from hotshard.core.wire.route import Epoch
 
@@ -69,7 +76,12 @@ class TopicDecider:
         self._stands = Stands(setup.sources, now_ms)
         self._book = RouteBook(routes)
         self._heat = TopicHeat(setup.spec, setup.partitions, head, now_ms)
-        self._router = Router(setup.spec, self._book)
+        self._reading = Reading(Seen() if head is None else head.seen)
+        self._wishes = Wishes(setup.spec, None if head is None else head.orders)
+        self._desk = Desk(setup.spec, self._wishes, self._book)
+        #: What came of the commands that were heard and not told of yet.
+        self._ordered: list[Done] = []
+        self._router = Router(setup.spec, self._book, self._wishes)
         #: Messages that views and stands need: about when they were sent, and where they stand.
         self._recent: deque[tuple[int, int]] = deque()
 
@@ -97,6 +109,27 @@ class TopicDecider:
         for each in confirmed:
             self._windows.add(each)
 
+    @property
+    def commands_after(self) -> StreamId | None:
+        """Where the next commands are to be read from; None while it may not speak, and would not obey."""
+        return self._reading.position if self._caught_up else None
+
+    def command(self, page: Page, now_ms: int) -> None:
+        """Hear what people command: entries of the commands stream read after :attr:`commands_after`.
+
+        What is obeyed is told, and remembered, with what is decided next.
+        """
+        if not self._caught_up:
+            return
+        for heard in self._reading.unseen(page):
+            command = heard.command
+            if command is None or not command.concerns(self._setup.spec.name):
+                continue
+            # A topic that was never decided on has nothing to retire: what was commanded long ago is over.
+            since_ms = min(now_ms, heard.id.ms) if self._head is None else now_ms
+            self._ordered.append(self._desk.obey(heard, now_ms, since_ms=since_ms))
+            self._reading.dealt(heard)
+
     def passed(self, position: int) -> None:
         """Every message before ``position``, of whichever topic, has been heard."""
         self._caught_up = self._caught_up or position >= self._silent_until
@@ -117,7 +150,8 @@ class TopicDecider:
         if not self._caught_up:
             return None
         present = self._stands.present(now_ms)
-        told = self._judge(Moment(self._registry_epoch, self._next - 1, now_ms), present.completeness)
+        moment = Moment(self._registry_epoch, self._next - 1, now_ms)
+        told = (*self._tell_orders(moment), *self._judge(moment, present.completeness))
         reports = self._close_windows(now_ms, present)
         routes = self._book.take_changed()
         if not (told or reports or routes or self._is_unsaid()):
@@ -139,27 +173,44 @@ class TopicDecider:
         """
         if self._head is None:
             return self._next > 0
+        if self._head.orders != self._wishes.orders() or self._head.seen is not self._reading.seen:
+            return True
         return (self._head.keys, self._head.tenants) != (self._heat.key_memory, self._heat.tenant_memory)
 
     def _judge(self, moment: Moment, completeness: float) -> tuple[Event, ...]:
-        """Let heat and routes turn. One message causes one turn at most: so epochs rise, and no id is given twice."""
+        """Let heat and routes turn. One message causes one turn at most: so epochs rise, and no id is given twice.
+
+        What a person wants retired waits for no message.
+        """
         self._heat.settle(moment.now_ms, self._book.aliases, completeness)
         if moment.at <= self._told_at:
-            return ()
+            return self._tell_turns(self._router.obey(moment), moment)
         found = self._heat.step(moment)
-        hot = self._heat.hot_loads()
-        turns = self._router.step(hot, self._heat.loads if hot else (), moment)
         told = [self._event(each.kind, each.finding, each.epoch, moment) for each in found]
-        told += [
-            self._event(kind, events.plan_change(turn.route), turn.route.epoch, moment)
-            for turn in turns
-            for kind in turn.told
-        ]
+        told += self._tell_turns(self._route(moment, completeness), moment)
         if told:
             self._told_at = moment.at
         return tuple(told)
 
-    def _event(self, kind: EventType, data: Finding | PlanChange, epoch: Epoch, moment: Moment) -> Event:
+    def _route(self, moment: Moment, completeness: float) -> tuple[Turn, ...]:
+        hot = self._heat.hot_loads()
+        pinned = self._heat.measured(self._wishes.to_split(hot)) if completeness >= 1 else {}
+        return self._router.step(hot, self._heat.loads if hot or pinned else (), moment, pinned)
+
+    def _tell_turns(self, turns: Iterable[Turn], moment: Moment) -> tuple[Event, ...]:
+        return tuple(
+            self._event(kind, events.plan_change(turn.route), turn.route.epoch, moment)
+            for turn in turns
+            for kind in turn.told
+        )
+
+    def _tell_orders(self, moment: Moment) -> tuple[Event, ...]:
+        """Tell what came of the commands that were heard."""
+        orders, self._ordered = self._ordered, []
+        told = (events.ordered(self._setup.spec.name, done) for done in orders)
+        return tuple(self._event(kind, data, moment.epoch, moment) for kind, data in told)
+
+    def _event(self, kind: EventType, data: Told, epoch: Epoch, moment: Moment) -> Event:
         return events.event(kind, data, namespace=self._setup.namespace, epoch=epoch, at_ms=moment.now_ms)
 
     def _close_windows(self, now_ms: int, present: Present) -> tuple[WindowReport, ...]:
@@ -193,6 +244,8 @@ class TopicDecider:
             tenants=self._heat.tenant_memory,
             hot=self._heat.hot_entries(),
             told_at=self._told_at,
+            orders=self._wishes.orders(),
+            seen=self._reading.seen,
         )
         self._ledger.forget_before(needed)
         return head
@@ -214,4 +267,6 @@ class TopicDecider:
             at_ms=head.at_ms,
             routes=self._book.all(),
             hot=head.hot,
+            orders=head.orders,
+            mode=self._setup.spec.mode,
         )

@@ -5,9 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from hotshard.core.wire.event import Event, EventType, Finding, Ineffective, PlanChange, Skewed
+from hotshard.core.wire.event import Event, EventType, Ordered, PlanChange, Skewed
 
 if TYPE_CHECKING:
+    from hotshard.core.wire.event import Told
+    from hotshard.core.wire.orders import Done
     from hotshard.core.wire.route import Epoch, Route
 
 
@@ -16,14 +18,7 @@ def rfc3339(at_ms: int) -> str:
     return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def event(
-    kind: EventType,
-    data: Finding | PlanChange | Ineffective | Skewed,
-    *,
-    namespace: str,
-    epoch: Epoch,
-    at_ms: int,
-) -> Event:
+def event(kind: EventType, data: Told, *, namespace: str, epoch: Epoch, at_ms: int) -> Event:
     """Wrap ``data``. The same topic, key (or partition), epoch and kind give the same id, so a repeat can be told."""
     subject = f"{data.topic}/{_subject(data)}"
     return Event(
@@ -36,9 +31,11 @@ def event(
     )
 
 
-def _subject(data: Finding | PlanChange | Ineffective | Skewed) -> str:
+def _subject(data: Told) -> str:
     if isinstance(data, Skewed):
         return f"partition {data.partition}"
+    if isinstance(data, Ordered):
+        return f"command {data.id}"
     return data.key if data.key is not None else f"base64:{data.key_b64}"
 
 
@@ -58,4 +55,19 @@ def plan_change(route: Route) -> PlanChange:
         imbalance_before=route.imbalance_before,
         imbalance_after=route.imbalance_after,
         reason=route.reason,
+    )
+
+
+def ordered(topic: str, done: Done) -> tuple[EventType, Ordered]:
+    """What is told of a command that was dealt with."""
+    kind = EventType.COMMAND_APPLIED if done.applied else EventType.COMMAND_REFUSED
+    return kind, Ordered(
+        topic=topic,
+        key=done.key,
+        key_b64=done.key_b64,
+        id=done.id,
+        command=done.kind,
+        by=done.given.by,
+        why=done.given.reason,
+        reason=done.outcome,
     )

@@ -125,12 +125,17 @@ class TopicHeat:
 
     def hot_loads(self) -> dict[bytes, Measured]:
         """Every hot key as measured now."""
-        if not self._keys.hot:
+        return self.measured(self._keys.hot)
+
+    def measured(self, keys: Iterable[bytes]) -> dict[bytes, Measured]:
+        """These keys as measured now, whether they are hot or not seen at all."""
+        keys = frozenset(keys)
+        if not keys:
             return {}
         view = self._measuring
         totals = self._totals.fast if view is self._fast else self._totals.slow
         loads = self.loads
-        return {key: self._hot_load(key, view, totals, loads) for key in self._keys.hot}
+        return {key: self._hot_load(key, view, totals, loads) for key in keys}
 
     def _hot_load(self, key: bytes, view: View, totals: Totals, loads: list[float]) -> Measured:
         bounds = view.keys.bounds(key)

@@ -89,6 +89,10 @@ class Wishes:
         named = {*self._set_keys, *self.pins}
         return frozenset(key for key in named if self.split(key) is not None)
 
+    def to_split(self, hot: Iterable[bytes]) -> frozenset[bytes]:
+        """The keys to be split whatever is measured: those pinned by name, and what is hot of a pinned tenant."""
+        return self.kept() | {key for key in hot if self.split(key) is not None}
+
     def paused(self, key: bytes, now_ms: int) -> bool:
         """Whether the key has and gets no plan now."""
         if not self._pauses:

@@ -7,6 +7,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from hotshard.core.wire.command import CommandKind
 from hotshard.core.wire.route import Epoch, RouteState, Treatment
 
 SCHEMA: Final = 1
@@ -22,6 +23,8 @@ class EventType(StrEnum):
     PLAN_RETIRED = "plan.retired"
     PLAN_INEFFECTIVE = "plan.ineffective"
     PARTITION_SKEW = "partition.skew"
+    COMMAND_APPLIED = "command.applied"
+    COMMAND_REFUSED = "command.refused"
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True, tag="finding", tag_field="kind"):
@@ -125,6 +128,28 @@ class Skewed(msgspec.Struct, frozen=True, kw_only=True, tag="skew", tag_field="k
     advice: str = ""
 
 
+class Ordered(msgspec.Struct, frozen=True, kw_only=True, tag="command", tag_field="kind"):
+    """A command of a person that was dealt with for one topic."""
+
+    schema: int = SCHEMA
+    topic: str
+    #: The key it was for; neither for a command that was for the whole topic, or for all.
+    key: str | None = None
+    key_b64: str | None = None
+    #: Its place in the registry's stream of commands.
+    id: str
+    command: CommandKind
+    #: Who gave it, and what they said why.
+    by: str
+    why: str
+    #: What came of it, or why nothing did.
+    reason: str
+
+
+#: What an event can tell.
+Told = Finding | PlanChange | Ineffective | Skewed | Ordered
+
+
 class Event(msgspec.Struct, frozen=True, kw_only=True):
     """The CloudEvents envelope. ``id`` is made from topic, key, epoch and kind, so it never changes."""
 
@@ -136,7 +161,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     #: RFC 3339, UTC, with milliseconds.
     time: str
     datacontenttype: Literal["application/json"] = "application/json"
-    data: Finding | PlanChange | Ineffective | Skewed
+    data: Told
 
 
 _encoder = msgspec.json.Encoder()
