@@ -43,8 +43,11 @@ async def topic(kafka: ApacheKafka, fresh_topic_name: str) -> str:
 def memory(topic: str) -> MemoryRegistry:
     made = MemoryRegistry()
     hot = route(topic=topic, suffixes=suffixes_for(WANTED), partitions=WANTED)
-    by_partition = route(b"\x00\xff", (), topic=topic, partitions=(0, 1), carry=Carry.PARTITION)
-    made.store.publish(state(1, hot, by_partition, topic=topic))
+    by_partition = route(
+        b"\x00\xff", (), topic=topic, partitions=(0, 1), partition_count=PARTITIONS, carry=Carry.PARTITION
+    )
+    of_more = route(b"\x00\xfe", (), topic=topic, partitions=(0, 1), partition_count=24, carry=Carry.PARTITION)
+    made.store.publish(state(1, hot, by_partition, of_more, topic=topic))
     return made
 
 
@@ -78,6 +81,23 @@ async def test_a_hot_key_lands_on_the_partitions_of_its_plan(
         (b"\x00\xff", 1): 20,
     }
     assert Counter((r.key, r.partition) for r in stored if r.value == b"placed") == {(BASE, 3): 40}
+
+
+async def test_partitions_of_another_count_than_the_topic_has_are_not_given(
+    kafka: ApacheKafka, topic: str, memory: MemoryRegistry
+) -> None:
+    async with (
+        AsyncRegistry(memory, [topic]) as registry,
+        shard(AIOKafkaProducer(bootstrap_servers=kafka.bootstrap), registry) as producer,
+    ):
+        await producer.partitions_for(topic)
+        for _ in range(4):
+            await producer.send_and_wait(topic, b"v", b"\x00\xfe")
+        assert registry.counters.other_partition_count == 4
+        assert registry.counters.route_errors == 0
+    stored = await read_topic(kafka.bootstrap, topic)
+    home = partition_of("murmur2", PARTITIONS)(b"\x00\xfe")
+    assert Counter((record.key, record.partition) for record in stored) == {(b"\x00\xfe", home): 4}
 
 
 async def test_the_records_of_one_discriminator_stay_together_and_in_order(

@@ -35,6 +35,7 @@ def route(
     carry: Carry = Carry.SUFFIX,
     earlier: tuple[EarlierRoute, ...] = (),
     partitions: Sequence[int] | None = None,
+    partition_count: int = 64,
     offset: int = 1,
     share: float = 0.3,
 ) -> Route:
@@ -48,7 +49,7 @@ def route(
         epoch=Epoch(registry=1, offset=offset),
         suffixes=tuple(suffixes),
         partitions=tuple(range(len(suffixes))) if partitions is None else tuple(partitions),
-        partition_count=64,
+        partition_count=partition_count,
         partitioner="murmur2",
         carry=carry,
         ordering=ordering,

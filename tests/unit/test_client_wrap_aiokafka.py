@@ -190,6 +190,34 @@ async def test_a_route_by_partition_gives_the_partition() -> None:
     assert {sent[2:4] for sent in recorder.sent} == {(BASE, 4), (BASE, 6)}
 
 
+@pytest.mark.parametrize(
+    ("seen", "given"),
+    [(set(), True), (set(range(64)), True), (set(range(63)), False), (set(range(128)), False)],
+)
+async def test_partitions_are_given_only_where_the_topic_has_as_many_as_the_route_was_made_for(
+    monkeypatch: pytest.MonkeyPatch, seen: set[int], given: bool
+) -> None:
+    memory = MemoryRegistry()
+    memory.store.publish(state(1, route(suffixes=(), partitions=(4, 6), partition_count=64, carry=Carry.PARTITION)))
+    recorder = Recorder()
+    monkeypatch.setattr(recorder.client.cluster, "partitions_for_topic", lambda _topic: seen or None)
+    async with AsyncRegistry(memory) as registry:
+        producer = shard(recorder, registry)
+        await producer.send(TOPIC, b"v", BASE)
+        await producer.send(TOPIC, b"v", BASE)
+        assert {sent[2:4] for sent in recorder.sent} == ({(BASE, 4), (BASE, 6)} if given else {(BASE, None)})
+        assert registry.counters.other_partition_count == (0 if given else 2)
+
+
+async def test_a_suffix_is_followed_whatever_the_count(
+    monkeypatch: pytest.MonkeyPatch, registry: AsyncRegistry
+) -> None:
+    recorder = Recorder()
+    monkeypatch.setattr(recorder.client.cluster, "partitions_for_topic", lambda _topic: set(range(500)))
+    await shard(recorder, registry).send(TOPIC, b"v", BASE)
+    assert recorder.sent[0][2] in SHARDS
+
+
 async def test_all_else_is_the_producers_own(registry: AsyncRegistry) -> None:
     recorder = Recorder()
     async with shard(recorder, registry) as producer:

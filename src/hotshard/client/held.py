@@ -44,12 +44,11 @@ def entry(raw: bytes, route: Route, before: Entry | None = None) -> Entry:
 
 
 def _same_places(one: Route, other: Route) -> bool:
-    return (one.epoch, one.carry, one.suffixes, one.partitions) == (
-        other.epoch,
-        other.carry,
-        other.suffixes,
-        other.partitions,
-    )
+    return _places_of(one) == _places_of(other)
+
+
+def _places_of(route: Route) -> tuple[object, ...]:
+    return (route.epoch, route.carry, route.suffixes, route.partitions, route.partition_count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +73,10 @@ def table(entries: Iterable[tuple[bytes, Entry]]) -> TopicTable:
 
 
 def _places(base: bytes, route: Route) -> tuple[Place, ...]:
-    """Every shard under which data of ``base`` may lie, the present ones first; none twice."""
+    """Every shard under which data of ``base`` may lie, the present ones first; none twice.
+
+    Where partitions are given there are none: all of it lies under the key itself.
+    """
     found: dict[bytes, int | None] = {}
     if route.carry is Carry.SUFFIX and route.state is not RouteState.PROPOSED:
         # A retired route keeps its suffixes where nothing says until when they are readable.

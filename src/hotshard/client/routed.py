@@ -42,9 +42,12 @@ class Routed(NamedTuple, Generic[K_co]):
 class Spread(Generic[_Key]):
     """The shards of one key: in turn, or by discriminator. Safe in threads without a lock."""
 
-    __slots__ = ("_bytes_places", "_shards", "_text_places", "_turn")
+    __slots__ = ("_bytes_places", "_shards", "_text_places", "_turn", "partition_count")
 
-    def __init__(self, shards: Sequence[Routed[_Key]], start: int = 0) -> None:
+    def __init__(self, shards: Sequence[Routed[_Key]], start: int = 0, partition_count: int | None = None) -> None:
+        #: The partition count that the shards' partitions are of; None where no partition is given. A suffix
+        #: has a place whatever the count, and to give it up would put the whole key on one partition.
+        self.partition_count = partition_count
         self._shards: tuple[Routed[_Key], ...] = tuple(shards)
         first = start % len(self._shards)
         self._turn: cycle[Routed[_Key]] = cycle(self._shards[first:] + self._shards[:first])
@@ -82,6 +85,7 @@ def spread(route: Route, key: _Key, start: int) -> Spread[_Key]:
     """What sends records of ``key``, the route's base key as text or bytes, by ``route``."""
     epoch = (EPOCH_HEADER, f"{route.epoch.registry}.{route.epoch.offset}".encode())
     if route.carry is Carry.PARTITION:
-        return Spread([Routed(key, partition, (epoch,)) for partition in route.partitions], start)
+        given = [Routed(key, partition, (epoch,)) for partition in route.partitions]
+        return Spread(given, start, route.partition_count)
     headers = ((BASE_HEADER, route.base_key), epoch)
     return Spread([Routed(with_suffix(key, suffix), None, headers) for suffix in route.suffixes], start)

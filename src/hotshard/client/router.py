@@ -54,6 +54,8 @@ class Router:
         self._off = False
         self._errors = count(1)
         self._last_error: deque[int] = deque((0,), maxlen=1)
+        self._outdated = count(1)
+        self._last_outdated: deque[int] = deque((0,), maxlen=1)
         if bootstrap is not None:
             load(bootstrap, self._follower)
         self._in_force: Mapping[str, TopicTable] = {}
@@ -96,6 +98,13 @@ class Router:
         self._last_error.append(number)
         if number == 1:
             log.warning("routing failed, such records go out on their base key: %r", error)
+
+    def route_outdated(self, topic: str, partitions: int) -> None:
+        """Count a record that went out on its base key: its route gives partitions, of another count than there are."""
+        number = next(self._outdated)
+        self._last_outdated.append(number)
+        if number == 1:
+            log.info("topic %s has %d partitions now: routes that give others wait for a new plan", topic, partitions)
 
     @property
     def disabled(self) -> bool:
@@ -152,7 +161,11 @@ class Router:
     @property
     def counters(self) -> Counters:
         """A copy of the counts as they stand."""
-        return replace(self._follower.counts, route_errors=self._last_error[0])
+        return replace(
+            self._follower.counts,
+            route_errors=self._last_error[0],
+            other_partition_count=self._last_outdated[0],
+        )
 
     def bootstrap_json(self) -> bytes:
         """The routes in force, as the file that ``bootstrap`` reads at the next start."""

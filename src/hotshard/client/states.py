@@ -27,4 +27,6 @@ class Counters:
     older: int = 0  #: times the registry held an older state than the one in force
     failures: int = 0  #: times Redis could not be read
     route_errors: int = 0  #: records that went out on their base key because of an error
+    #: records that went out on their base key because the topic has another partition count than the route's
+    other_partition_count: int = 0
     callback_errors: int = 0  #: errors of the application's ``on_state``

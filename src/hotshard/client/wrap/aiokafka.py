@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Iterable
 
+    from hotshard.client.routed import Spread
     from hotshard.client.router import Router
     from hotshard.client.wrap import Discriminate, Header
 
@@ -103,7 +104,7 @@ class ShardedAIOKafkaProducer:
             return None
         try:
             found = self._registry.find(topic, key)
-            if found is None:
+            if found is None or not self._has_its_partitions(topic, found):
                 return None
             told = self._discriminator
             routed = found.pick(None if told is None else told(key, value, headers))
@@ -111,6 +112,16 @@ class ShardedAIOKafkaProducer:
         except Exception as error:  # noqa: BLE001 - routing never makes a send fail
             self._registry.route_failed(error)
             return None
+
+    def _has_its_partitions(self, topic: str, found: Spread[Any]) -> bool:
+        """Whether partitions that are given are of the count that the producer sees; it sees none before its first."""
+        if found.partition_count is None:
+            return True
+        seen = self.wrapped.client.cluster.partitions_for_topic(topic)
+        if not seen or len(seen) == found.partition_count:
+            return True
+        self._registry.route_outdated(topic, len(seen))
+        return False
 
     def _unless_ours(self, error: Exception) -> None:
         """Raise what would have happened without routing too.
