@@ -10,7 +10,7 @@ from hotshard.core.planning.situation import places
 from hotshard.core.planning.verdict import Plan, Refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from hotshard.core.planning.situation import HotLoad, Terms
 
@@ -45,9 +45,20 @@ def plan_all(hots: Iterable[HotLoad], background: Sequence[float], terms: Terms)
     what the others bring: where their plans put it, or for those whose turn is still to come, where it lies.
     When all have had their turn, keys that are left on a partition above ``1 + eps`` times the mean have
     another, for what was in their way may have gone. No turn raises the imbalance.
+
+    Where that leaves a partition above the limit, all is tried once more with the keys whose turn is still to
+    come strewn evenly over all partitions, so that the largest do not shun places that the next ones will
+    leave; the better of both is taken.
     """
-    table = _Table(hots, background, terms)
-    before = tuple(table.loads)
+    hots = list(hots)
+    found = _in_turns(_Table(hots, background, terms))
+    if found.imbalance_after > 1 + terms.eps:
+        found = min(found, _in_turns(_Table(hots, background, terms, strewn=True)), key=lambda each: max(each.after))
+    return found
+
+
+def _in_turns(table: _Table) -> Together:
+    before = tuple(table.before)
     for _ in range(_TURNS):
         if not table.turn():
             break
@@ -57,14 +68,18 @@ def plan_all(hots: Iterable[HotLoad], background: Sequence[float], terms: Terms)
 class _Table:
     """Keys in their order, what was answered about them, and where their loads are for now."""
 
-    def __init__(self, hots: Iterable[HotLoad], background: Sequence[float], terms: Terms) -> None:
+    def __init__(
+        self, hots: Iterable[HotLoad], background: Sequence[float], terms: Terms, *, strewn: bool = False
+    ) -> None:
         self._terms = terms
         self._hots = sorted(hots, key=lambda hot: (-hot.load, hot.key))
         self._lies = {hot.key: places(hot, terms.partitioner, len(background)) for hot in self._hots}
         self._verdicts: dict[bytes, Plan | Refusal] = {}
-        self.loads = list(background)
-        for current in self._lies.values():
-            self.loads = with_load(self.loads, current)
+        self.before = _sum(background, self._lies.values())
+        #: Where a key is taken to lie until its first turn.
+        everywhere = range(len(background))
+        self._until = {hot.key: spread(hot.load, everywhere) for hot in self._hots if strewn and self._lies[hot.key]}
+        self.loads = _sum(background, (self._until.get(key, current) for key, current in self._lies.items()))
 
     def verdicts(self) -> tuple[Plan | Refusal, ...]:
         return tuple(self._verdicts[hot.key] for hot in self._hots)
@@ -75,7 +90,8 @@ class _Table:
 
     def _place(self, hot: HotLoad) -> bool:
         current = self._lies[hot.key]
-        rest = without_load(self.loads, current)
+        rest = without_load(self.loads, self._until.pop(hot.key, current))
+        self.loads = with_load(rest, current)
         verdict = plan_split(hot._replace(current=current), rest, self._terms)
         if isinstance(verdict, Refusal):
             if not isinstance(self._verdicts.get(hot.key), Plan):
@@ -85,3 +101,10 @@ class _Table:
         self._lies[hot.key] = spread(hot.load, verdict.partitions)
         self.loads = with_load(rest, self._lies[hot.key])
         return True
+
+
+def _sum(background: Sequence[float], loads: Iterable[Mapping[int, float]]) -> list[float]:
+    summed = [float(each) for each in background]
+    for load in loads:
+        summed = with_load(summed, load)
+    return summed

@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from hotshard.core.planning.score import spread, with_load
-from hotshard.core.planning.strategies.arranging import Arrangement, arranged, evened
+from hotshard.core.planning.situation import HotLoad
 from hotshard.core.planning.strategies.watched import Watched
+from hotshard.core.planning.together import plan_all
 from hotshard.core.planning.worth import min_share
 
 if TYPE_CHECKING:
@@ -15,25 +16,29 @@ if TYPE_CHECKING:
 
     from hotshard.core.planning.strategies.contract import Ground, Stretch
     from hotshard.core.planning.strategies.watched import Weighed
+    from hotshard.core.planning.together import Together
 
 #: Plans aim at this part of the tolerance and stand until all of it is used up, so that they do not swing.
 _AIM: Final = 0.75
 #: New plans are taken when they leave the fullest partition with less than this part of its load.
 _BETTER: Final = 0.98
+#: Of a partition that plans leave too full so many more keys are considered for a place elsewhere, some times over.
+_MOVABLE: Final = 8
+_TRIES: Final = 3
 
 
 class Placed:
     """Keys go by their hash, until a partition is above ``1 + eps`` times the mean of what was seen.
 
-    Then plans are made: for every key that surely is worth splitting, the largest first, by
-    :func:`~hotshard.core.planning.placement.plan_split`; and where a partition is still too full, for
-    the heaviest keys on it, whole, that fit elsewhere. The shards of a key are taken in turn.
+    Then every key that surely is worth splitting is planned by
+    :func:`~hotshard.core.planning.together.plan_all`, and with them the heaviest on partitions that are
+    too full all the same, which may be moved whole. The shards of a key are taken in turn.
     """
 
     def __init__(self, ground: Ground) -> None:
         self._partitions = ground.partitions
-        self._terms = ground.terms
-        self._aim = replace(ground.terms, eps=ground.terms.eps * _AIM)
+        self._eps = ground.terms.eps
+        self._terms = replace(ground.terms, eps=ground.terms.eps * _AIM, moves=True)
         self._watched = Watched(ground)
         #: The partitions of every key that has a plan, and whose turn it is.
         self._plans: Mapping[bytes, Sequence[int]] = {}
@@ -51,28 +56,45 @@ class Placed:
         return places
 
     def _decide(self) -> None:
-        total = self._watched.records
         worst = max(self._predicted())
-        if worst * self._partitions <= (1 + self._terms.eps) * total:
+        if worst * self._partitions <= (1 + self._eps) * self._watched.records:
             return
-        least = min_share(self._aim.eps, self._partitions) * total
-        new = self._arranged(self._watched.heavy(least), (1 + self._aim.eps) * total / self._partitions)
-        if new.worst < _BETTER * worst:
-            self._plans = new.plans
-            self._turns = dict.fromkeys(new.plans, 0)
+        new = self._planned()
+        if max(new.after) < _BETTER * worst:
+            self._plans = {plan.key: plan.partitions for plan in new.plans}
+            self._turns = dict.fromkeys(self._plans, 0)
 
-    def _arranged(self, hot: Sequence[Weighed], limit: float) -> Arrangement:
-        return evened(arranged(hot, self._watched.loads, self._aim), self._movable, limit)
+    def _planned(self) -> Together:
+        """Plans for what is known now, as if none stood."""
+        total = self._watched.records
+        limit = (1 + self._terms.eps) * total / self._partitions
+        keys = self._watched.heavy(min_share(self._terms.eps, self._partitions) * total)
+        planned = self._plan(keys)
+        for _ in range(_TRIES):
+            crowded = (home for home, load in enumerate(planned.after) if load > limit)
+            more = [each for home in crowded for each in self._others(home, keys)]
+            if not more:
+                break
+            keys += more
+            planned = self._plan(keys)
+        return planned
 
-    def _movable(self, home: int) -> list[Weighed]:
-        """Keys of a partition that were not seen by chance alone."""
-        return self._watched.heavy(1, home)
+    def _plan(self, keys: Sequence[Weighed]) -> Together:
+        background = list(self._watched.loads)
+        for _, load, home in keys:
+            background[home] -= load
+        return plan_all([HotLoad(key, load) for key, load, _ in keys], background, self._terms)
+
+    def _others(self, home: int, but: Sequence[Weighed]) -> list[Weighed]:
+        """The heaviest keys of a partition but those, and but what may have been seen by chance."""
+        known = {key for key, _, _ in but}
+        return [each for each in self._watched.heavy(1, home) if each.key not in known][:_MOVABLE]
 
     def _predicted(self) -> list[float]:
         """What the partitions carry under the plans that stand."""
         loads: list[float] = list(self._watched.loads)
         for key, partitions in self._plans.items():
-            home = self._watched.home(key)
             load = self._watched.load(key)
-            loads = with_load(with_load(loads, {home: -load}), spread(load, partitions))
+            loads = with_load(with_load(loads, {self._watched.home(key): -load}), spread(load, partitions))
         return loads
+
