@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from dataclasses import fields
 from pathlib import Path
@@ -9,10 +10,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hotshard.core.policy.thresholds import Policy
+from hotshard.core.policy.thresholds import OF_THE_VIEWS, Policy
 from hotshard.core.topic import TopicSpec
 from hotshard.settings import load, show
 from hotshard.settings.kinds import as_toml
+from hotshard.settings.policy_rows import OF_A_TENANT
 from hotshard.settings.table import BY_NAME, LIKE_MIRROR, SECTIONS, TABLE
 from hotshard.settings.topic_rows import OF_A_TOPIC
 
@@ -81,17 +83,42 @@ def test_every_setting_has_a_section_and_a_variable_of_its_own() -> None:
 def test_every_threshold_and_every_field_of_a_topic_can_be_set() -> None:
     policy = {field.name for field in fields(Policy)}
     topic = {field.name for field in fields(TopicSpec)} - {"name", "policy"}
-    assert set(OF_A_TOPIC) == policy | topic
+    # Policies of tenants have sections of their own; what is denied is pinned.
+    assert set(OF_A_TOPIC) == policy | topic - {"tenant_policies"} | {"deny"}
+    assert set(OF_A_TENANT) == policy - OF_THE_VIEWS | {"pin"}
 
 
 def test_what_is_in_force_is_itself_a_settings_file(tmp_path: Path) -> None:
+    first = tmp_path / "first.toml"
+    first.write_text(
+        """
+        [topics."shop.orders"]
+        ordering = "none"
+        tenant = 'json:a\\.b.c'
+        discriminator = "header:to"
+        also_partitioner = "crc32"
+        pins = { "acme\\u001forder-7" = 8, "a\\u001f\\"q\\u007f\\u00e9,=" = "auto", "k" = "never" }
+        tenant_pins = { globex = "never" }
+        deny = ["x\\u001fy", "with,comma"]
+        partition_capacity_per_s = 1e6
+        [topics."shop.orders".tenants."acme.com"]
+        on_share = 0.125
+        on_load_per_s = 1000
+        pin = 4
+        """,
+        encoding="utf-8",
+    )
     settings = load(
-        topics=["orders=a+b"], flags={"output.bootstrap_servers": "o:1", "production.bootstrap_servers": "p:1"}
+        first,
+        topics=["orders=a+b"],
+        flags={"output.bootstrap_servers": "o:1", "production.bootstrap_servers": "p:1"},
     )
     path = tmp_path / "again.toml"
     path.write_text(show.in_force_text(settings.in_force), encoding="utf-8")
     again = load(path)
     assert (again.worker, again.topics, again.output) == (settings.worker, settings.topics, settings.output)
+    assert 'topics."shop.orders".tenants."acme.com".pin' in show.in_force_json(settings.in_force)
+    json.dumps(show.in_force_json(settings.in_force), allow_nan=False)
 
 
 def test_the_markdown_table_has_every_setting() -> None:

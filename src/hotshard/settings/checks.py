@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from hotshard.core.planning.allowed import forbidden
+from hotshard.core.topic import Ordering
 from hotshard.errors import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from hotshard.core.topic import TopicSpec
+    from hotshard.core.planning.verdict import Refusal
+    from hotshard.core.policy.thresholds import Policy
+    from hotshard.core.topic import Pin, TopicSpec
     from hotshard.doors.kafka.connection import KafkaConnection
     from hotshard.settings.kinds import Value
     from hotshard.settings.model import OwnTopics, RedisConnection, Settings
@@ -73,8 +77,34 @@ def check_sources(settings: Settings) -> None:
 
 
 def check_topic(topic: TopicSpec) -> None:
-    policy = topic.policy
+    check_policy(f"topic {topic.name}", topic.policy)
+    for tenant, policy in topic.tenant_policies.items():
+        check_policy(f"topic {topic.name}, tenant {tenant}", policy)
+    for key, pin in topic.pins.items():
+        check_pin(f"topic {topic.name}: the pin of {key!r}", topic, pin, forbidden(key.encode(), topic))
+    for tenant, pin in topic.tenant_pins.items():
+        check_pin(f"topic {topic.name}: the pin of tenant {tenant}", topic, pin, None)
+
+
+def check_policy(of: str, policy: Policy) -> None:
+    """``of`` is what the policy is of, as the message begins."""
     if policy.fast_view_s >= policy.slow_view_s:
-        raise SettingsError(f"topic {topic.name}: fast_view_s must be less than slow_view_s")
+        raise SettingsError(f"{of}: fast_view_s must be less than slow_view_s")
     if policy.floor_name_per_s > policy.floor_act_per_s:
-        raise SettingsError(f"topic {topic.name}: floor_name_per_s must not be more than floor_act_per_s")
+        raise SettingsError(f"{of}: floor_name_per_s must not be more than floor_act_per_s")
+    if policy.off_ratio > policy.keep_ratio:
+        raise SettingsError(f"{of}: off_ratio must not be more than keep_ratio; {policy.keep_ratio} or less")
+    if policy.min_shards > policy.max_shards:
+        raise SettingsError(f"{of}: min_shards must not be more than max_shards; {policy.max_shards} or less")
+
+
+def check_pin(of: str, topic: TopicSpec, pin: Pin, refusal: Refusal | None) -> None:
+    """A pin that asks for a split must be one that can be: for the key, and for the partitions there are."""
+    if pin.shards is None:
+        return
+    if topic.ordering is Ordering.PER_KEY:
+        raise SettingsError(f'{of} asks for a split, which ordering = "per_key" forbids; change one of them')
+    if refusal is not None:
+        raise SettingsError(f'{of} asks for a split, which cannot be: {refusal.detail}; take it away, or say "never"')
+    if topic.partitions is not None and pin.shards > topic.partitions:
+        raise SettingsError(f"{of} asks for {pin.shards} shards, and the topic has {topic.partitions} partitions")

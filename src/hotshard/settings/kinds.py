@@ -9,15 +9,20 @@ import difflib
 import json
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import urlsplit
 
+from hotshard.core.fields import parse_field
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from hotshard.core.topic import Place
+
 #: What a setting's value is, once checked.
-Value = str | int | float | bool | tuple[str, ...] | None
+Value = str | int | float | bool | tuple[str, ...] | Mapping[str, int | str] | None
 
 _TRUE: Final = ("true", "yes", "on", "1")
 _FALSE: Final = ("false", "no", "off", "0")
@@ -56,10 +61,22 @@ def as_toml(value: Value) -> str:
         case bool():
             return str(value).lower()
         case tuple():
-            return json.dumps(list(value), ensure_ascii=False)
+            return f"[{', '.join(map(as_toml, value))}]"
+        case Mapping():
+            return f"{{ {pairs} }}" if (pairs := ", ".join(map(_pair, value.items()))) else "{}"
         case str():
-            return json.dumps(value, ensure_ascii=False)
+            # A basic string of TOML is one of JSON, but for the delete character.
+            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     return str(value)
+
+
+def toml_key(name: str) -> str:
+    """A name as a part of a dotted key of TOML."""
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else as_toml(name)
+
+
+def _pair(pair: tuple[str, int | str]) -> str:
+    return f"{as_toml(pair[0])} = {as_toml(pair[1])}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,15 +106,19 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One of some words."""
+    """One of some words; ``optional``: the empty text stands for not set."""
 
     words: tuple[str, ...]
+    optional: bool = False
 
     @property
     def wants(self) -> str:
-        return "one of " + ", ".join(self.words)
+        words = "one of " + ", ".join(self.words)
+        return f'{words}, "" for none' if self.optional else words
 
     def check(self, value: object) -> Value:
+        if self.optional and value == "":
+            return None
         if not isinstance(value, str) or value not in self.words:
             near = nearest(value, self.words) if isinstance(value, str) else ""
             raise ValueError(f"is not {self.wants}{near}")
@@ -127,21 +148,21 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number within bounds, both included. ``auto``: the word ``auto`` stands for not set."""
+    """A number within bounds, both included. ``unset``: the word, such as ``auto``, that stands for not set."""
 
     low: float
     high: float
     whole: bool = True
-    auto: bool = False
+    unset: str | None = None
 
     @property
     def wants(self) -> str:
         what = "a whole number" if self.whole else "a number"
         bounds = f"from {self.low:.15g} to {self.high:.15g}" if math.isfinite(self.high) else f"from {self.low:.15g} on"
-        return f'{what} {bounds}, or "auto"' if self.auto else f"{what} {bounds}"
+        return f'{what} {bounds}, or "{self.unset}"' if self.unset else f"{what} {bounds}"
 
     def check(self, value: object) -> Value:
-        if self.auto and value == "auto":
+        if self.unset and value == self.unset:
             return None
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
             raise ValueError(f"is not {self.wants}")
@@ -153,7 +174,7 @@ class Number:
 
     def read(self, text: str) -> Value:
         word = text.strip()
-        if self.auto and word == "auto":
+        if self.unset and word == self.unset:
             return None
         return self.check(_number(word, whole=self.whole))
 
@@ -182,6 +203,42 @@ class Words:
 
     def read(self, text: str) -> Value:
         return self.check([each.strip() for each in text.split(",") if each.strip()])
+
+
+@dataclass(frozen=True, slots=True)
+class FieldOf:
+    """Where in a record something stands: one of some places, as text."""
+
+    places: tuple[Place, ...]
+
+    @property
+    def wants(self) -> str:
+        *some, last = [_FIELD_TEXTS[place] for place in self.places]
+        return f"{', '.join(some)} or {last}"
+
+    def check(self, value: object) -> Value:
+        if not isinstance(value, str):
+            raise ValueError(f"is not {self.wants}")  # noqa: TRY004 -- see above
+        try:
+            place = parse_field(value).place
+        except ValueError:
+            if value.strip().startswith(("header:", "json:")):
+                raise
+            place = None
+        if place not in self.places:
+            raise ValueError(f"is not {self.wants}{nearest(value.strip(), map(str, self.places))}")
+        return value.strip()
+
+    def read(self, text: str) -> Value:
+        return self.check(text)
+
+
+_FIELD_TEXTS: Final = {
+    "none": '"none"',
+    "key": '"key"',
+    "header": '"header:NAME"',
+    "json": '"json:FIELD" (a.b: field b in field a)',
+}
 
 
 @dataclass(frozen=True, slots=True)

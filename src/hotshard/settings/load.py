@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from hotshard.core.policy.thresholds import Policy
-from hotshard.core.topic import KeyLayout, Load, Mode, Ordering, PartitionsFrom, TopicSpec
 from hotshard.doors.kafka.connection import KafkaConnection
 from hotshard.settings import checks
+from hotshard.settings.kinds import toml_key
 from hotshard.settings.masking import masked
 from hotshard.settings.model import InForce, OwnTopics, RedisConnection, Settings, WorkerSettings
+from hotshard.settings.policy_rows import OF_A_TENANT
 from hotshard.settings.sources import AS_MIRROR, Given, Sheet, defaults, lay_environment, lay_file, lay_flags
 from hotshard.settings.table import LIKE_MIRROR, TABLE
-from hotshard.settings.topic_rows import OF_A_TOPIC, POLICY_KEYS
+from hotshard.settings.topic_rows import OF_A_TOPIC
+from hotshard.settings.topics import of_topic, tenants_of, topic_spec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -29,13 +30,6 @@ _EXTRA: Final = {
     "retry_backoff_ms": "retry_backoff_ms",
     "metadata_max_age_ms": "metadata_max_age_ms",
     "connections_max_idle_ms": "connections_max_idle_ms",
-}
-_ENUMS: Final = {
-    "layout": KeyLayout,
-    "partitions_from": PartitionsFrom,
-    "mode": Mode,
-    "ordering": Ordering,
-    "load": Load,
 }
 
 
@@ -70,7 +64,7 @@ def _built(sheet: Sheet) -> Settings:
         output=_other_kafka(sheet, "output", mirror),
         own_topics=OwnTopics(**_section(sheet, "own_topics")),
         redis=RedisConnection(**_section(sheet, "redis")),
-        topics=tuple(_topic(name, _of_topic(sheet, name)) for name in sheet.topics),
+        topics=tuple(topic_spec(sheet, name) for name in sheet.topics),
         in_force=tuple(_in_force(sheet)),
     )
     checks.check(settings)
@@ -96,25 +90,16 @@ def _other_kafka(sheet: Sheet, section: str, mirror: KafkaConnection) -> KafkaCo
     return mirror
 
 
-def _of_topic(sheet: Sheet, topic: str) -> dict[str, Given]:
-    own = sheet.topics[topic]
-    return {key: own.get(key, sheet.values[setting.name]) for key, setting in OF_A_TOPIC.items()}
-
-
-def _topic(name: str, given: Mapping[str, Given]) -> TopicSpec:
-    values: dict[str, Any] = {key: each.value for key, each in given.items()}
-    policy = Policy(**{key: values.pop(key) for key in POLICY_KEYS})
-    sources = tuple(source.replace("{topic}", name) for source in values.pop("sources"))
-    values |= {key: enum(values[key]) for key, enum in _ENUMS.items()}
-    return TopicSpec(name=name, sources=sources, policy=policy, **values)
-
-
 def _in_force(sheet: Sheet) -> Iterator[InForce]:
     for setting in TABLE:
         yield _shown(setting.name, setting, _of_connection(sheet, setting))
     for topic in sheet.topics:
-        for key, given in _of_topic(sheet, topic).items():
-            yield _shown(f"topics.{topic}.{key}", OF_A_TOPIC[key], given)
+        for key, given in of_topic(sheet, topic).items():
+            yield _shown(f"topics.{toml_key(topic)}.{key}", OF_A_TOPIC[key], given)
+        for tenant, section in tenants_of(sheet, topic).items():
+            for key, given in section.items():
+                name = f"topics.{toml_key(topic)}.tenants.{toml_key(tenant)}.{key}"
+                yield _shown(name, OF_A_TENANT[key], given)
 
 
 def _of_connection(sheet: Sheet, setting: Setting) -> Given:

@@ -30,6 +30,7 @@ class WorkerSettings:
     namespace: str
     name: str | None
     instance_id: str | None
+    processes: int
     session_timeout_s: float
     log_level: str
     window_s: float

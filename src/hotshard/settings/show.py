@@ -6,6 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING, Final
 
 from hotshard.settings.kinds import Number, Value, as_toml
+from hotshard.settings.policy_rows import OF_A_TENANT
 from hotshard.settings.table import FILE_VARIABLE, LIKE_MIRROR, SECTIONS, TABLE, TOPICS_VARIABLE
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def reference_markdown() -> str:
     rows += [f"| `{section}.*` | | as `mirror.*` | {SECTIONS[section]} |" for section in LIKE_MIRROR]
     topics = f"The topics to watch, one section each; or `{TOPICS_VARIABLE}=orders,pay=dc1.pay`."
     rows.append(f"| `topics.<name>.*` | as `defaults.*` | as `defaults.*` | {topics} |")
+    rows.append(f"| `topics.<name>.tenants.<tenant>.*` | as the topic | {_tenant_keys()} | {_TENANT_HELP} |")
     return "\n".join(rows) + "\n"
 
 
@@ -66,9 +68,24 @@ _TOPIC_EXAMPLE: Final = (
     '# mode = "active"',
     '# ordering = "none"',
     "# partitions = 32",
+    '# pins = { "acme\\u001forder-7" = 8, "acme\\u001forder-8" = "auto", "other\\u001f1" = "never" }',
+    "#",
+    "# And one for each tenant of it that is treated otherwise. It takes the settings from eps on, but for the",
+    "# lengths of the views; and pin, for all its keys: a number of shards, auto or never.",
+    "#",
+    "# [topics.orders.tenants.acme]",
+    "# on_share = 0.05",
+    '# pin = "never"',
     "",
     "[topics]",
 )
+
+
+_TENANT_HELP: Final = "What is otherwise for one tenant; `pin` says what is done about all its keys."
+
+
+def _tenant_keys() -> str:
+    return "`" + "`, `".join(OF_A_TENANT) + "`"
 
 
 def _sections() -> Iterator[str]:
@@ -95,9 +112,9 @@ def _default(setting: Setting) -> str:
 
 
 def _written(setting: Setting, value: Value) -> str:
-    """As TOML; what is not set reads ``auto`` where the setting says so."""
+    """As TOML; what is not set reads as the setting says."""
     if value is None and isinstance(setting.kind, Number):
-        return '"auto"'
+        return as_toml(setting.kind.unset)
     return as_toml(value)
 
 

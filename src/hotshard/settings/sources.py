@@ -6,9 +6,12 @@ import tomllib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
+from hotshard.core.keys import SEPARATOR
 from hotshard.errors import SettingsError
 from hotshard.settings.kinds import TOPIC, Value, nearest
 from hotshard.settings.masking import masked
+from hotshard.settings.pinning import Pins
+from hotshard.settings.policy_rows import OF_A_TENANT
 from hotshard.settings.table import BY_NAME, SECTIONS, TABLE, TOPIC_WORDS, TOPICS_VARIABLE
 from hotshard.settings.topic_rows import OF_A_TOPIC
 
@@ -17,6 +20,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hotshard.settings.setting import Setting
+
+_TENANTS: Final = ".tenants."
+#: Settings of a topic that are tables themselves.
+_TABLES: Final = frozenset(key for key, setting in OF_A_TOPIC.items() if isinstance(setting.kind, Pins))
 
 DEFAULT: Final = "default"
 COMMAND_LINE: Final = "command line"
@@ -31,21 +38,44 @@ class Given(NamedTuple):
     origin: str
 
 
+class Place(NamedTuple):
+    """A setting, and the topic and tenant it is of."""
+
+    setting: Setting
+    topic: str | None = None
+    tenant: str | None = None
+
+
 @dataclass(slots=True)
 class Sheet:
-    """What is in force so far: by full name, and what each topic's own section says by key."""
+    """What is in force so far: by full name, and what each topic's own section says by key.
+
+    ``tenants`` is what the sections of single tenants say, by topic and tenant.
+    """
 
     values: dict[str, Given]
     topics: dict[str, dict[str, Given]] = field(default_factory=dict)
+    tenants: dict[tuple[str, str], dict[str, Given]] = field(default_factory=dict)
 
     def put(self, name: str, raw: object, origin: str) -> None:
         """Set one setting by its full name; text from outside TOML is read as text."""
-        setting, topic = find(name, origin)
-        given = Given(_checked(setting, name, raw, origin), origin)
-        if topic is None:
+        self.put_at(find(name, origin), name, raw, origin)
+
+    def put_at(self, place: Place, name: str, raw: object, origin: str) -> None:
+        given = Given(_checked(place.setting, name, raw, origin), origin)
+        if place.topic is None:
             self.values[name] = given
+        elif place.tenant is None:
+            self.topic(place.topic, origin)[place.setting.key] = given
         else:
-            self.topic(topic, origin)[setting.key] = given
+            self.topic(place.topic, origin)
+            self.tenant(place.topic, place.tenant, origin)[place.setting.key] = given
+
+    def tenant(self, topic: str, name: str, origin: str) -> dict[str, Given]:
+        """The section of a tenant of a topic, made when it is not there."""
+        if not name or SEPARATOR in name:
+            raise SettingsError(f"topics.{topic}.tenants ({origin}): {name!r} is no tenant: empty, or with U+001F")
+        return self.tenants.setdefault((topic, name), {})
 
     def topic(self, name: str, origin: str) -> dict[str, Given]:
         """A topic's own section, made when it is not there."""
@@ -110,23 +140,40 @@ def lay_flags(sheet: Sheet, flags: Mapping[str, str], topics: Sequence[str] = ()
         sheet.put(name, _Words(text), COMMAND_LINE)
 
 
-def find(name: str, origin: str) -> tuple[Setting, str | None]:
-    """The setting of a full name, and the topic it is of.
+def find(name: str, origin: str) -> Place:
+    """The setting of a full name, with the topic and the tenant it is of.
 
     Raises:
         SettingsError: there is none; the message names the nearest.
 
     """
     if name in BY_NAME:
-        return BY_NAME[name], None
+        return Place(BY_NAME[name])
     section, _, key = name.rpartition(".")
-    if section.startswith("topics."):
-        if key in OF_A_TOPIC:
-            return OF_A_TOPIC[key], section.removeprefix("topics.")
-        known = [f"{section}.{each}" for each in OF_A_TOPIC]
-    else:
-        known = list(BY_NAME)
+    if not section.startswith("topics."):
+        raise SettingsError(f"unknown setting {name} ({origin}){nearest(name, BY_NAME)}")
+    topic, of_a_tenant, tenant = section.removeprefix("topics.").partition(_TENANTS)
+    if of_a_tenant:
+        return find_of_tenant(topic, tenant, key, origin)
+    if key in OF_A_TOPIC:
+        return Place(OF_A_TOPIC[key], topic)
+    known = [f"{section}.{each}" for each in OF_A_TOPIC]
     raise SettingsError(f"unknown setting {name} ({origin}){nearest(name, known)}")
+
+
+def find_of_tenant(topic: str, tenant: str, key: str, origin: str) -> Place:
+    """A setting of one tenant of a topic.
+
+    Raises:
+        SettingsError: there is none; the message names the nearest, or where it is set for the whole topic.
+
+    """
+    if key in OF_A_TENANT:
+        return Place(OF_A_TENANT[key], topic, tenant)
+    name = f"topics.{topic}{_TENANTS}{tenant}.{key}"
+    if key in OF_A_TOPIC:
+        raise SettingsError(f"{name} ({origin}): {key} is the same for all tenants; set topics.{topic}.{key}")
+    raise SettingsError(f"unknown setting {name} ({origin}){nearest(key, OF_A_TENANT)}")
 
 
 def _lay_topic(sheet: Sheet, name: str, content: object, path: Path) -> None:
@@ -134,9 +181,34 @@ def _lay_topic(sheet: Sheet, name: str, content: object, path: Path) -> None:
         raise SettingsError(f"topics.{name} in {path} is a section: write [topics.{name}]")
     sheet.topic(name, str(path))
     for key, value in content.items():
-        if isinstance(value, dict) and key not in OF_A_TOPIC:
-            raise SettingsError(f'a topic name with dots is quoted: write [topics."{name}.{key}"] in {path}')
-        sheet.put(f"topics.{name}.{key}", value, str(path))
+        if key == "tenants":
+            _lay_tenants(sheet, name, value, path)
+            continue
+        if isinstance(value, dict) and key not in _TABLES:
+            raise SettingsError(_no_section(name, key, path))
+        place = Place(OF_A_TOPIC[key], name) if key in OF_A_TOPIC else find(f"topics.{name}.{key}", str(path))
+        sheet.put_at(place, f"topics.{name}.{key}", value, str(path))
+
+
+def _lay_tenants(sheet: Sheet, topic: str, content: object, path: Path) -> None:
+    sections = content if isinstance(content, dict) else {"TENANT": content}
+    for tenant, section in sections.items():
+        if not isinstance(section, dict):
+            written = f"[topics.{topic}.tenants.{tenant}]"
+            raise SettingsError(f"topics.{topic}.tenants in {path} holds a section for each tenant: write {written}")
+        sheet.tenant(topic, tenant, str(path))
+        for key, value in section.items():
+            place = find_of_tenant(topic, tenant, key, str(path))
+            sheet.put_at(place, f"topics.{topic}.tenants.{tenant}.{key}", value, str(path))
+
+
+def _no_section(topic: str, key: str, path: Path) -> str:
+    """What is meant by a section in a topic's that is none."""
+    if key in OF_A_TOPIC and key != "tenant":
+        return f"topics.{topic}.{key} in {path} is no section; it takes {OF_A_TOPIC[key].kind.wants}"
+    if nearest(key, ["tenants"]):
+        return f"unknown section [topics.{topic}.{key}] in {path}; did you mean [topics.{topic}.tenants.NAME]?"
+    return f'a topic name with dots is quoted: write [topics."{topic}.{key}"] in {path}'
 
 
 def _parsed(path: Path) -> dict[str, object]:

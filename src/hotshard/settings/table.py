@@ -1,6 +1,6 @@
 """Every setting: its name, what it takes, its default, its unit, and what it is for.
 
-To add one: add its line here (or in ``topic_rows``), then run
+To add one: add its line here (or in ``topic_rows`` or ``policy_rows``), then run
 ``hotshard config --reference toml > deploy/settings.toml``. What reads it is in :mod:`hotshard.settings.model`.
 """
 
@@ -78,6 +78,13 @@ _WORKER: Final = (
         Text(optional=True),
         None,
         "Static group membership: unique for each worker, and the same after its restart.",
+    ),
+    Setting(
+        "worker",
+        "processes",
+        Number(1, 256),
+        1,
+        "So many processes on this machine, members of one group: a process uses one core at most.",
     ),
     Setting(
         "worker",

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import fields
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from hotshard.core.partitioners import ALIASES, PARTITIONERS
-from hotshard.core.policy.thresholds import Policy
-from hotshard.core.topic import KeyLayout, Load, Mode, Ordering, PartitionsFrom
-from hotshard.settings.kinds import SOURCES, Choice, Kind, Number, Switch
+from hotshard.core.topic import Carry, KeyLayout, Load, Mode, Ordering, PartitionsFrom, Place
+from hotshard.settings.kinds import SOURCES, Choice, FieldOf, Number, Switch
+from hotshard.settings.pinning import Names, Pins
+from hotshard.settings.policy_rows import POLICY_ROWS
 from hotshard.settings.setting import Setting
 
 if TYPE_CHECKING:
@@ -23,16 +22,6 @@ _YEAR_S: Final = 366 * _DAY_S
 
 def _words(enum: type[StrEnum]) -> Choice:
     return Choice(tuple(word.value for word in enum))
-
-
-_SHARE: Final = Number(0, 1, whole=False)
-_TIME: Final = Number(0, 86_400, whole=False)
-_MANY: Final = Number(0, math.inf, whole=False)
-_POLICY: Final = Policy()
-
-
-def _threshold(key: str, kind: Kind, text: str, unit: str = "") -> Setting:
-    return Setting("defaults", key, kind, getattr(_POLICY, key), text, unit)
 
 
 TOPIC_ROWS: Final = (
@@ -56,7 +45,7 @@ TOPIC_ROWS: Final = (
     Setting(
         "defaults",
         "partitions",
-        Number(1, 100_000, auto=True),
+        Number(1, 100_000, unset="auto"),
         None,
         "Partition count in production; auto: asked from there.",
     ),
@@ -98,28 +87,41 @@ TOPIC_ROWS: Final = (
         "How long its records stay readable in production: its retention.",
         "s",
     ),
-    _threshold("eps", Number(0.01, 10, whole=False), "Tolerated imbalance: a partition may carry (1 + eps) means."),
-    _threshold(
-        "on_share",
-        Number(0, 1, whole=False, auto=True),
-        "A key is hot from this share of the load on; auto: eps / (partitions - 1), where a split pays.",
+    Setting(
+        "defaults",
+        "tenant",
+        FieldOf((Place.KEY, Place.HEADER, Place.JSON)),
+        "key",
+        "Where a record's tenant stands: in the key, as its layout says, in a header, or in its value.",
     ),
-    _threshold("off_ratio", _SHARE, "It has cooled below this part of the share that made it hot."),
-    _threshold(
-        "fast_ratio", Number(1, 100, whole=False), "In the short view it is hot from this multiple of the share on."
+    Setting(
+        "defaults",
+        "discriminator",
+        FieldOf((Place.NOWHERE, Place.HEADER, Place.JSON)),
+        "none",
+        "Where it says which independent part of its entity it is of, so that hot parts are seen.",
     ),
-    _threshold("fast_view_s", Number(0.5, 60, whole=False), "Length of the short view.", "s"),
-    _threshold("slow_view_s", Number(1, 600, whole=False), "Length of the long view.", "s"),
-    _threshold("floor_name_per_s", _MANY, "A key with less load a second is never named.", "load/s"),
-    _threshold("floor_act_per_s", _MANY, "For a key with less load a second nothing is done.", "load/s"),
-    _threshold("floor_fast", Number(0, math.inf), "The short view must hold so much of a key to call it hot.", "load"),
-    _threshold("hold_s", _TIME, "A key stays hot at least this long.", "s"),
-    _threshold("off_s", _TIME, "It must have been below for so long to be cool.", "s"),
-    _threshold("tenant_on_share", _SHARE, "A tenant is hot from this share of the load on."),
-    _threshold("max_shards", Number(2, 10_000), "A key is split over at most so many partitions."),
-    _threshold("resize_s", _TIME, "Least time between two changes of a plan.", "s"),
+    Setting(
+        "defaults",
+        "also_partitioner",
+        Choice((*PARTITIONERS, *ALIASES), optional=True),
+        None,
+        "That of other producers of the same topic; plans then suit both.",
+    ),
+    Setting(
+        "defaults",
+        "carry",
+        _words(Carry),
+        "suffix",
+        "How a shard is reached: by a suffix to the key, or by giving the partition.",
+    ),
+    Setting(
+        "defaults", "pins", Pins("keys (tenant\\u001fentity)"), {}, "What is done about keys, whatever is measured."
+    ),
+    Setting("defaults", "tenant_pins", Pins("tenants"), {}, "The same for all keys of a tenant."),
+    Setting("defaults", "deny", Names("keys (tenant\\u001fentity)"), (), "Keys never touched, as if pinned never."),
+    *POLICY_ROWS,
 )
 
 #: The settings of a topic by key; a topic's own section takes the same.
 OF_A_TOPIC: Final[Mapping[str, Setting]] = MappingProxyType({setting.key: setting for setting in TOPIC_ROWS})
-POLICY_KEYS: Final = frozenset(field.name for field in fields(Policy))

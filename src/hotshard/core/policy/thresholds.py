@@ -54,7 +54,7 @@ class Policy:
     max_flaps: int = 4
     flap_window_s: float = 600.0
     #: Bounds on the number of shards of a plan.
-    min_shards: int = 2
+    min_shards: int = 1
     max_shards: int = 64
     #: Least time between two changes of one plan.
     resize_s: float = 5.0
