@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Self, cast
 from hotshard.cli.flags import Flags
 from hotshard.cli.loading import from_extra
 from hotshard.cli.printing import tell
-from hotshard.core.topic import Field, KeyLayout, PartitionsFrom
+from hotshard.core.topic import Field, KeyLayout, PartitionsFrom, TopicSpec
 from hotshard.doors.files.opening import AUTO, STANDARD_INPUT, open_records
 from hotshard.errors import UsageError
 from hotshard.report.numbers import count
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from hotshard.core.slab import Slab
-    from hotshard.core.topic import TopicSpec
     from hotshard.doors.files.contract import Records
 
 SCHEME: Final = "kafka://"
@@ -117,14 +116,18 @@ def _file(args: argparse.Namespace, environ: Mapping[str, str]) -> Input:
 
 
 def _spec_of_files(config: str | None, environ: Mapping[str, str]) -> TopicSpec:
-    """What settings say of topics that they do not name; which topics there are is of no use here."""
-    others = {name: text for name, text in environ.items() if name != TOPICS_VARIABLE}
-    specs = load(Path(config) if config else None, others, topics=(_FILES_TOPIC,)).topic_specs()
-    spec = next(spec for spec in specs if spec.name == _FILES_TOPIC)
+    """The defaults, or what settings say of topics that they do not name."""
+    spec = _unnamed(config, environ) if config else TopicSpec(name=_FILES_TOPIC, sources=())
     return replace(
         spec, sources=("",), layout=KeyLayout.ENTITY, tenant=Field(), discriminator=Field(),
         partitions_from=PartitionsFrom.COMPUTED,
     )  # fmt: skip
+
+
+def _unnamed(config: str, environ: Mapping[str, str]) -> TopicSpec:
+    others = {name: text for name, text in environ.items() if name != TOPICS_VARIABLE}
+    specs = load(Path(config), others, topics=(_FILES_TOPIC,)).topic_specs()
+    return next(spec for spec in specs if spec.name == _FILES_TOPIC)
 
 
 def _topic(args: argparse.Namespace, environ: Mapping[str, str]) -> Input:
@@ -133,7 +136,7 @@ def _topic(args: argparse.Namespace, environ: Mapping[str, str]) -> Input:
 
 def last_s(text: str) -> float | None:
     """A time back from now in seconds, None for all there is. Raises UsageError."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd])", text.strip())
+    found = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([smhd])", text.strip())
     if text.strip() == "all":
         return None
     if found is None:

@@ -13,16 +13,19 @@ if TYPE_CHECKING:
 
 #: The size of a piece. Larger ones do not fit the cache of a core and are slower to take apart.
 PIECE_BYTES: Final = 1 << 18
+#: What is saved from a damaged gzip comes in pieces about so long.
+_PATCHED_BYTES: Final = 4096
 _GZIP: Final = b"\x1f\x8b"
 _WITH_HEADER: Final = 16 + zlib.MAX_WBITS
 #: What compressed files begin with, and what unpacks them.
 _PACKED: Final = (
     (b"\x28\xb5\x2f\xfd", "zstd -dc"),
     (b"\xfd7zXZ\0", "xz -dc"),
-    (b"BZh", "bzip2 -dc"),
     (b"\x04\x22\x4d\x18", "lz4 -dc"),
     (b"PK\x03\x04", "unzip -p"),
 )
+#: After three letters, which a key may begin with, and a digit.
+_BZIP2: Final = b"1AY&SY"
 
 
 class Source:
@@ -38,7 +41,19 @@ class Source:
         self._stream = stream
 
     def pieces(self) -> Iterator[bytes]:
-        """Every byte, in pieces that are never empty and at most ``PIECE_BYTES`` long. Raises InputError."""
+        """Every byte, in pieces that are never empty and shorter than twice ``PIECE_BYTES``. Raises InputError.
+
+        The first is at least so long, or all there is: a format is told from it.
+        """
+        pieces = self._unpacked_or_plain()
+        first = b""
+        while len(first) < PIECE_BYTES and (piece := next(pieces, b"")):
+            first += piece
+        if first:
+            yield first
+        yield from pieces
+
+    def _unpacked_or_plain(self) -> Iterator[bytes]:
         first = self._read()
         if first.startswith(_GZIP):
             yield from self._unpacked(first)
@@ -60,10 +75,11 @@ class Source:
         return piece
 
     def _refuse_packed(self, first: bytes) -> None:
-        for magic, unpacker in _PACKED:
-            if first.startswith(magic):
-                how = f"{unpacker} FILE | hotshard ... -"
-                raise InputError(f"{self.name} is compressed, and only gzip is unpacked here; pipe it in: {how}")
+        how = next((unpacker for magic, unpacker in _PACKED if first.startswith(magic)), None)
+        if how is None and first.startswith(b"BZh") and first[4:10] == _BZIP2:
+            how = "bzip2 -dc"
+        if how is not None:
+            raise InputError(f"{self.name} is compressed, and not by gzip; pipe it in: {how} FILE | hotshard ... -")
 
     def _unpacked(self, packed: bytes) -> Iterator[bytes]:
         try:
@@ -106,7 +122,12 @@ class Source:
 
 def _before_damage(member: zlib._Decompress, packed: bytes) -> Iterator[bytes]:
     """What a failed call would have given: zlib throws it away together with what is wrong."""
+    piece = b""
     with contextlib.suppress(zlib.error):
         for at in range(len(packed)):
-            if piece := member.decompress(packed[at : at + 1], PIECE_BYTES):
+            piece += member.decompress(packed[at : at + 1], PIECE_BYTES)
+            if len(piece) > _PATCHED_BYTES:
                 yield piece
+                piece = b""
+    if piece:
+        yield piece
