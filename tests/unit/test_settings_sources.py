@@ -6,7 +6,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hotshard.core.topic import KeyLayout, Load, Mode, Ordering, PartitionsFrom, TopicSpec
+from hotshard.core.policy.thresholds import Policy
+from hotshard.core.topic import (
+    Carry,
+    Field,
+    KeyLayout,
+    Load,
+    Mode,
+    Ordering,
+    PartitionsFrom,
+    Pin,
+    Place,
+    TopicSpec,
+)
 from hotshard.errors import SettingsError
 from hotshard.settings import Settings, load
 
@@ -67,6 +79,28 @@ def test_the_environment_may_hold_what_is_no_setting_or_is_empty() -> None:
         ("[topics.shop.orders]\nmode = 'active'", r'write \[topics\."shop\.orders"\]'),
         ("[topics.'a b']", r"'a b' is not a topic name"),
         ("[worker\n", r"is not TOML: .*line 1"),
+        (
+            "[topics.orders.tenants.acme]\non_shar = 0.1",
+            r"unknown setting topics\.orders\.tenants\.acme\.on_shar \(.*\); did you mean on_share\?",
+        ),
+        (
+            "[topics.orders.tenants.acme]\nmode = 'active'",
+            r"tenants\.acme\.mode .*: mode is the same for all tenants; set topics\.orders\.mode",
+        ),
+        (
+            "[topics.orders.tenants.acme]\nslow_view_s = 5",
+            r"is the same for all tenants; set topics\.orders\.slow_view_s",
+        ),
+        ("[topics.orders.tenant.acme]\non_share = 0.1", r"did you mean \[topics\.orders\.tenants\.NAME\]\?"),
+        ("[topics.orders.tenent.acme]\non_share = 0.1", r"did you mean \[topics\.orders\.tenants\.NAME\]\?"),
+        (
+            "[topics.orders]\ntenants = ['acme']",
+            r"a section for each tenant: write \[topics\.orders\.tenants\.TENANT\]",
+        ),
+        ("[topics.orders.tenants]\nacme = 0.1", r"a section for each tenant: write \[topics\.orders\.tenants\.acme\]"),
+        ('[topics.orders.tenants."a\\u001fb"]', r"'a\\x1fb' is no tenant: empty, or with U\+001F"),
+        ('[topics.orders.tenants.""]', r"'' is no tenant"),
+        ("[topics.orders.mode]\nx = 1", r"topics\.orders\.mode in .* is no section; it takes one of observe"),
     ],
 )
 def test_the_file_is_strict_and_names_the_nearest(tmp_path: Path, text: str, message: str) -> None:
@@ -110,6 +144,24 @@ def test_a_file_that_is_not_there_or_not_readable_is_one_clear_line(tmp_path: Pa
         ("defaults.partitions", "0", "out of range"),
         ("defaults.sources", "[]", "is empty"),
         ("defaults.eps", "-1", "out of range"),
+        ("defaults.on_load_per_s", "'auto'", r"is not a number from 0 on, or \"none\""),
+        ("defaults.on_partition_share", "1.5", "out of range"),
+        ("defaults.max_flaps", "1", "out of range: a whole number from 2 to 100"),
+        ("defaults.tenant", "'none'", r'is not "key", "header:NAME" or "json:FIELD"'),
+        ("defaults.tenant", "'header'", r'names no header: write "header:NAME"'),
+        ("defaults.tenant", "'headers:x'", r'is not "key", .*; did you mean header\?'),
+        ("defaults.tenant", "'json:a..b'", "names no field"),
+        ("defaults.tenant", "3", r'is not "key"'),
+        ("defaults.discriminator", "'key'", r'is not "none", "header:NAME" or "json:FIELD"'),
+        ("defaults.carry", "'sufix'", r"one of suffix, partition; did you mean suffix\?"),
+        ("defaults.also_partitioner", "'crc'", r'crc32, .*"" for none; did you mean crc32\?'),
+        ("defaults.pins", "{ k = 1 }", r"has for 'k' 1, which is not a whole number of shards from 2 to 10000"),
+        ("defaults.pins", "{ k = true }", "has for 'k' True, which is not"),
+        ("defaults.pins", "{ k = 'nevr' }", r"has for 'k' 'nevr', which is not .*; did you mean never\?"),
+        ("defaults.pins", "['k']", "is not a table of keys"),
+        ("defaults.pins", "{ '' = 2 }", "is not made of keys"),
+        ("defaults.deny", "'k'", "is not a list of keys"),
+        ("defaults.deny", "[1]", "is not made of keys"),
     ],
 )
 def test_a_wrong_value_is_told_with_its_name_its_place_and_what_it_takes(
@@ -191,6 +243,77 @@ def test_topics_come_from_all_sources_and_take_their_defaults(tmp_path: Path) ->
 
 def test_a_topic_with_nothing_said_is_the_default_spec() -> None:
     assert load(topics=["orders"]).topics == (TopicSpec(name="orders", sources=("orders",)),)
+
+
+def test_a_topic_can_be_told_everything_there_is_of_it(tmp_path: Path) -> None:
+    text = r"""
+        [defaults]
+        ordering = "none"
+        deny = ["acme\u001fa"]
+        [topics.orders]
+        tenant = "json:customer.id"
+        discriminator = "header:to"
+        carry = "partition"
+        partitioner = "sarama"
+        also_partitioner = "crc32"
+        on_load_per_s = 500
+        pins = { "acme\u001f7" = 8, "acme\u001f8" = "auto", "acme\u001f9" = "never" }
+        tenant_pins = { globex = 4 }
+        [topics.orders.tenants.acme]
+        on_share = 0.01
+        pin = "never"
+        [topics.orders.tenants."initech.com"]
+        pin = "auto"
+    """
+    orders = from_file(tmp_path, text).topics[0]
+    assert (orders.tenant, orders.discriminator) == (Field(Place.JSON, "customer.id"), Field(Place.HEADER, "to"))
+    assert (orders.carry, orders.partitioner, orders.also_partitioner) == (Carry.PARTITION, "sarama", "crc32")
+    assert orders.pins == {"acme\x1f7": Pin(8), "acme\x1f8": Pin(0), "acme\x1f9": Pin(None), "acme\x1fa": Pin(None)}
+    assert orders.tenant_pins == {"globex": Pin(4), "acme": Pin(None), "initech.com": Pin(0)}
+    assert orders.policy == Policy(on_load_per_s=500)
+    assert orders.tenant_policies == {"acme": Policy(on_load_per_s=500, on_share=0.01)}
+
+
+def test_pins_and_tenants_come_from_outside_the_file_too(tmp_path: Path) -> None:
+    environ = {"HOTSHARD_DEFAULTS_PINS": r"acme\u001f7=8, b\u001f=x=auto", "HOTSHARD_DEFAULTS_DENY": r"acme\u001f9,k"}
+    flags = {
+        "topics.orders.ordering": "none",
+        "topics.orders.tenants.acme.com.on_share": "0.5",
+        "topics.orders.tenants.acme.com.pin": "4",
+        "topics.orders.tenant_pins": '{"a,b": 2, "c": "never"}',
+        "topics.more.ordering": "none",
+        "topics.more.deny": r'["a,\u001fb"]',
+    }
+    text = "[topics.orders.tenants.'acme.com']\non_share = 0.1\noff_ratio = 0"
+    settings = from_file(tmp_path, text, environ=environ, flags=flags)
+    orders, more = settings.topics
+    assert orders.pins == {"acme\x1f7": Pin(8), "b\x1f=x": Pin(0), "acme\x1f9": Pin(None), "k": Pin(None)}
+    assert orders.tenant_pins == {"a,b": Pin(2), "c": Pin(None), "acme.com": Pin(4)}
+    assert orders.tenant_policies == {"acme.com": Policy(on_share=0.5, off_ratio=0)}
+    assert more.pins.keys() == {"acme\x1f7", "b\x1f=x", "a,\x1fb"}
+    found = origins(settings)
+    assert found['topics.orders.tenants."acme.com".on_share'] == "command line"
+    assert found['topics.orders.tenants."acme.com".off_ratio'] == str(tmp_path / "settings.toml")
+    assert found["topics.orders.pins"] == "environment HOTSHARD_DEFAULTS_PINS"
+    assert 'topics.more.tenants."acme.com".on_share' not in found
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("topics.a.tenants.t.on_shar", "1", r"unknown setting topics\.a\.tenants\.t\.on_shar .*did you mean on_share"),
+        ("topics.a.tenants.t.pin", "6.5", "is not a whole number of shards from 2 to 10000"),
+        ("topics.a.tenants.t.eps", "x", "is not a number"),
+        ("topics.a.pins", "k", "is not NAME=PIN,NAME=PIN"),
+        ("topics.a.pins", "{k", "is not JSON"),
+        ("topics.a.pins", "k=neve", r"did you mean never\?"),
+        ("topics.a.deny", "[k", "is not JSON"),
+        ("topics.a.pins", "\udcff=never", "cannot be encoded as UTF-8"),
+    ],
+)
+def test_a_pin_or_a_tenant_that_is_wrong_on_the_command_line_is_told(name: str, text: str, message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
+        load(flags={name: text})
 
 
 @pytest.mark.parametrize("text", ["a b", "orders=", "=x", "a=b+"])

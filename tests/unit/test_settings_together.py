@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hotshard.core.topic import Pin
 from hotshard.doors.kafka.connection import EXTRA_NAMES, KafkaConnection
 from hotshard.errors import SettingsError
 from hotshard.settings import load
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SASL = {"security_protocol": "SASL_SSL", "sasl_username": "ann", "sasl_password": "pw"}
+
+
+SPLIT = {"topics.a.ordering": "none", "topics.a.pins": r"k\u001fe=4"}
 
 
 def connection(section: str, **values: str) -> dict[str, str]:
@@ -105,11 +109,37 @@ def test_an_extra_that_aiokafka_does_not_share_is_refused() -> None:
         ({"topics.a.sources": "hotshard-panes"}, "is a topic of hotshard's own"),
         ({"topics.a.fast_view_s": "10"}, "topic a: fast_view_s must be less than slow_view_s"),
         ({"topics.a.floor_name_per_s": "1000"}, "topic a: floor_name_per_s must not be more than floor_act_per_s"),
+        ({"topics.a.off_ratio": "0.6"}, "topic a: off_ratio must not be more than keep_ratio; 0.5 or less"),
+        ({"topics.a.min_shards": "65"}, "topic a: min_shards must not be more than max_shards; 64 or less"),
+        (
+            {"topics.a.tenants.t.off_ratio": "0.6"},
+            "topic a, tenant t: off_ratio must not be more than keep_ratio; 0.5 or less",
+        ),
+        ({"topics.a.deny": "k", "topics.a.pins": "k=auto"}, "topic a: 'k' is in deny, and pins say auto; keep one"),
+        (
+            {"topics.a.tenants.t.pin": "4", "topics.a.tenant_pins": "t=5"},
+            "topic a: tenant t has pin = 4 in its section and 5 in tenant_pins; keep one of them",
+        ),
+        ({"topics.a.pins": r"k\u001fe=4"}, 'asks for a split, which ordering = "per_key" forbids; change one of them'),
+        ({"topics.a.tenant_pins": "t=auto"}, 'the pin of tenant t asks for a split, which ordering = "per_key"'),
+        (SPLIT | {"topics.a.pins": "k=auto"}, "cannot be: the key has not the form of a base key of layout tenant_ent"),
+        (
+            SPLIT | {"topics.a.compacted": "true"},
+            'cannot be: compaction keeps one record.*take it away, or say "never"',
+        ),
+        (SPLIT | {"topics.a.partitions": "3"}, "asks for 4 shards, and the topic has 3 partitions"),
     ],
 )
 def test_settings_that_do_not_fit_each_other_are_told(flags: dict[str, str], message: str) -> None:
     with pytest.raises(SettingsError, match=message):
         load(flags=flags)
+
+
+def test_pins_that_fit_are_taken() -> None:
+    assert load(flags=SPLIT | {"topics.a.partitions": "4"}).topics[0].pins == {"k\x1fe": Pin(4)}
+    never = {"topics.a.pins": "k=never", "topics.a.deny": "k", "topics.a.tenant_pins": "t=never"}
+    assert load(flags=never).topics[0].pins == {"k": Pin(None)}
+    assert load(flags={"topics.a.tenants.t.pin": "never", "topics.a.tenant_pins": "t=never"}).topics
 
 
 def test_a_source_may_be_named_like_an_own_topic_on_another_cluster() -> None:

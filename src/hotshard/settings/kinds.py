@@ -222,7 +222,7 @@ class FieldOf:
         try:
             place = parse_field(value).place
         except ValueError:
-            if value.strip().startswith(("header:", "json:")):
+            if value.strip().partition(":")[0] in {"header", "json"}:
                 raise
             place = None
         if place not in self.places:
