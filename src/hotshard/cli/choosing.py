@@ -20,6 +20,7 @@ _SHORT: Final = {
     "--redis": ("redis.url", "URL", "where the registry is"),
     "--group": ("worker.group", "NAME", "what the consumer groups are named after"),
     "--mode": ("defaults.mode", "MODE", "observe, shadow, approve or active, for topics that do not say"),
+    "--processes": ("worker.processes", "N", "so many processes on this machine, one core each at most"),
     "--log-level": ("worker.log_level", "LEVEL", "debug, info, warning or error"),
 }
 
@@ -37,6 +38,15 @@ def add_settings_flags(parser: argparse.ArgumentParser, environ: Mapping[str, st
         "--set", "HOTSHARD_<NAME>", "any setting, such as worker.window_s=5; may be repeated",
         action="append", metavar="NAME=VALUE",
     )  # fmt: skip
+
+
+def words_of(args: argparse.Namespace) -> list[str]:
+    """The flags of ``args`` as words again, for a process that is to have the same settings."""
+    single = {flag: getattr(args, flag.lstrip("-").replace("-", "_")) for flag in ("--settings", *_SHORT)}
+    several = {"--topic": args.topic or (), "--set": args.set or ()}
+    words = [f"{flag}={text}" for flag, text in single.items() if text is not None]
+    words += [f"{flag}={text}" for flag, texts in several.items() for text in texts]
+    return [*words, *(["-v"] * args.verbose)]
 
 
 def settings_of(args: argparse.Namespace, environ: Mapping[str, str]) -> Settings:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+import os
 import signal
 import sys
 from typing import TYPE_CHECKING, Final
 
 from hotshard.errors import SettingsError
 from hotshard.job.quiet import limit_loggers
+from hotshard.job.supervisor import NUMBER, is_orphan
 from hotshard.job.watchdog import Watchdog
 from hotshard.job.worker import Worker
 
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("hotshard.worker")
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+#: So often a process of several looks whether its supervisor is still there.
+_ORPHAN_S: Final = 1.0
 
 
 def run_worker(settings: Settings) -> int:
@@ -49,9 +54,17 @@ async def _run(settings: Settings) -> int:
         watchdog.end()
 
 
+async def _asked(stopping: asyncio.Event) -> None:
+    """Wait until this process is to stop: it was told so, or whoever started it is gone."""
+    while not (stopping.is_set() or is_orphan()):
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_ORPHAN_S):
+                await stopping.wait()
+
+
 async def _until(worker: Worker, stopping: asyncio.Event) -> int:
     """Run until asked to stop (0), or until a Faust app has ended by itself (1: whoever supervises starts anew)."""
-    asked = asyncio.create_task(stopping.wait())
+    asked = asyncio.create_task(_asked(stopping))
     begun = asyncio.create_task(worker.start())
     failed = asyncio.create_task(worker.failed())
     try:
@@ -71,7 +84,8 @@ async def _until(worker: Worker, stopping: asyncio.Event) -> int:
 
 
 def _log_to_stderr(level: str) -> None:
-    logging.basicConfig(
-        level=level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s", force=True
-    )
+    number = os.environ.get(NUMBER, "")
+    which = f"[{number}] " if number.isdecimal() else ""
+    form = f"%(asctime)s {which}%(levelname)s %(name)s: %(message)s"
+    logging.basicConfig(level=level.upper(), stream=sys.stderr, format=form, force=True)
     limit_loggers(outages=level == "debug")
