@@ -62,8 +62,9 @@ def test_closed_standard_input_is_wrong_use(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_the_format_may_be_told_by_flag_and_by_environment(rows: str) -> None:
-    assert opened(rows, "--format", "keys").records.format == "keys"
-    assert opened(rows, environ={"HOTSHARD_FORMAT": "keys"}).records.format == "keys"
+    for source in (opened(rows, "--format", "keys"), opened(rows, environ={"HOTSHARD_FORMAT": "keys"})):
+        with source:
+            assert source.records.format == "keys"
     with pytest.raises(UsageError, match="no format is called 'csv'"):
         opened(rows, "--format", "csv")
 
@@ -71,8 +72,9 @@ def test_the_format_may_be_told_by_flag_and_by_environment(rows: str) -> None:
 def test_settings_give_a_file_their_defaults_for_topics(rows: str, tmp_path: Path) -> None:
     settings = tmp_path / "settings.toml"
     settings.write_text('[defaults]\nload = "bytes"\npartitions = 12\nsources = ["dc1.{topic}"]\n[topics.orders]\n')
-    source = opened(rows, "--config", str(settings), environ={"HOTSHARD_TOPICS": "another"})
-    assert (source.spec.load, source.partitions, source.spec.sources) == (Load.BYTES, 12, ("",))
+    with opened(rows, "--config", str(settings), environ={"HOTSHARD_TOPICS": "another"}) as source:
+        spec = source.spec
+    assert (spec.load, source.partitions, spec.sources) == (Load.BYTES, 12, ("",))
     settings.write_text("[defaults]\nlaod = 1\n")
     with pytest.raises(SettingsError, match="did you mean"):
         opened(rows, "--config", str(settings))
