@@ -50,9 +50,9 @@ def open_stream(stream: BinaryIO, name: str, *, format_: str = AUTO) -> Records:
 
     """
     known = next((each for each in FORMATS if each == format_), None)
-    if known is None and format_ != AUTO:
-        raise UsageError(f"no format is called {format_!r}; there are {AUTO}, {', '.join(FORMATS)}")
     try:
+        if known is None and format_ != AUTO:
+            raise UsageError(f"no format is called {format_!r}; there are {AUTO}, {', '.join(FORMATS)}")  # noqa: TRY301
         return FileRecords(Source(stream, name, _size(stream)), stream, known)
     except BaseException:
         stream.close()
