@@ -306,6 +306,7 @@ async def test_a_person_reads_everything_at_once(place: Place) -> None:
     assert (topic.routes, topic.hot) == ((route(),), (hot_entry(),))
     assert [(one.id, one.command) for one in desk.commands] == [(at, FREEZE)]
     assert desk.topics["other"].orders == Orders()
+    assert set((await place.person.desk([TOPIC, "unknown"])).topics) == {TOPIC}
 
 
 async def test_what_is_damaged_is_left_out_of_what_a_person_reads_and_counted(place: Place) -> None:

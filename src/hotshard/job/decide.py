@@ -20,6 +20,7 @@ from hotshard.report.told import event_line
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
+    from hotshard.core.deciding.decider import TopicDecider
     from hotshard.doors.clock import Clock
     from hotshard.job.registry import RegistryKeeper
     from hotshard.job.says import Says
@@ -132,6 +133,17 @@ class Deciding:
             return True
         self._to_seek.add(partition)
         return False
+
+    # -- what people command ---------------------------------------------------------------------
+
+    def speaking(self) -> tuple[TopicDecider, ...]:
+        """The deciders of the seats that are held and not in doubt."""
+        held = (seat for partition, seat in self._seats.items() if partition not in self._lost)
+        return tuple(decider for seat in held for decider in seat.deciders.values() if decider.caught_up)
+
+    def look(self) -> None:
+        """Decide soon: something was heard."""
+        self._heard.set()
 
     # -- what is done all the while --------------------------------------------------------------
 

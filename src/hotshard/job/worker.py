@@ -14,6 +14,7 @@ from hotshard.doors.kafka.real import AioKafka
 from hotshard.doors.redis.real import RedisRegistry
 from hotshard.errors import HotshardError, UnavailableError
 from hotshard.job.apps import decide_app, observe_app, observe_group
+from hotshard.job.commands import CommandReader
 from hotshard.job.decide import Deciding, Seating
 from hotshard.job.observe import Observer, Observing
 from hotshard.job.registry import RegistryKeeper
@@ -59,10 +60,7 @@ class Worker:
         self._reader = self._output.reader()
         self._admin = self._output.admin()
         self._routed = Routed()
-        self._keeper = RegistryKeeper(
-            RedisRegistry(settings.redis.url, namespace=settings.worker.namespace, options=settings.redis.options()),
-            self._says,
-        )
+        self._keeper = RegistryKeeper(self._make_registry(), self._says)
         self._tasks: set[asyncio.Task[None]] = set()
         self._apps: list[faust.App] = []
 
@@ -75,6 +73,9 @@ class Worker:
         self._spawn("state", lambda: follow_state(self._reader, self._topics.state, self._routed, self._says))
         self._spawn("registry", self._keeper.run)
         self._spawn("decide", self.deciding.decide_forever)
+        # A connection of its own: what goes wrong with one of them does not close the other's.
+        self.commands = CommandReader(self._make_registry(), self.deciding, clock=self._clock, says=self._says)
+        self._spawn("commands", self.commands.run)
         # Side by side, for joining a group takes a while, and one of the clusters may be away.
         await asyncio.gather(
             self._start_app(decide_app(self._settings, self.deciding, self._says)),
@@ -106,7 +107,7 @@ class Worker:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if hasattr(self, "deciding"):
-            await _within(1.0, self.deciding.revoked())
+            await _within(1.0, self.deciding.revoked(), self.commands.close())
         await _within(1.0, self._publisher.stop(), self._reader.stop(), self._admin.stop(), self._keeper.close())
 
     # -- before anything runs --------------------------------------------------------------------
@@ -147,6 +148,10 @@ class Worker:
             else:
                 self._says.well("Kafka")
                 return answer
+
+    def _make_registry(self) -> RedisRegistry:
+        redis = self._settings.redis
+        return RedisRegistry(redis.url, namespace=self._settings.worker.namespace, options=redis.options())
 
     # -- the two halves --------------------------------------------------------------------------
 

@@ -82,8 +82,8 @@ class CommandDoor(Protocol):
         """What is hot now in ``topic``; damaged entries are left out."""
         ...
 
-    async def desk(self) -> Desk:
-        """Everything that the registry holds of every topic.
+    async def desk(self, topics: Collection[str] | None = None) -> Desk:
+        """Everything that the registry holds of these topics, or of every topic.
 
         Raises:
             WireError: the registry has a newer schema than is known here.

@@ -27,6 +27,8 @@ MAX_ORDERS_BYTES: Final = 16 * 1024 * 1024
 #: More shards than this are no plan but damage.
 MAX_SHARDS: Final = 1024
 MAX_PARTITIONS: Final = 1_000_000
+#: Longest name of a partitioner.
+MAX_NAME_CHARS: Final = 64
 #: More routes than this in one topic are not looked at: the last good ones stay.
 MAX_ROUTES: Final = 50_000
 
@@ -102,6 +104,10 @@ def read_route(topic: str, field: bytes, value: bytes) -> Route:
         raise WireError("suffixes for a key that cannot bear one")
     if route.carry is Carry.SUFFIX and len(route.suffixes) != len(route.partitions):
         raise WireError(f"{len(route.suffixes)} suffixes for {len(route.partitions)} partitions")
+    if route.partitions and not field:
+        raise WireError("shards of an empty key")
+    if not (_is_name(route.partitioner) and (route.also_partitioner is None or _is_name(route.also_partitioner))):
+        raise WireError("a partitioner's name that is empty, too long or unprintable")
     _check_places(route.suffixes, route.partitions, route.partition_count)
     if obeyed(route) and not route.partitions:
         raise WireError("a split without shards")
@@ -231,6 +237,10 @@ def _check_places(suffixes: tuple[str, ...], partitions: tuple[int, ...], partit
         raise WireError("a suffix or a partition twice")
     if not all(0 <= partition < partition_count for partition in partitions):
         raise WireError(f"a partition outside 0 to {partition_count - 1}")
+
+
+def _is_name(name: str) -> bool:
+    return 0 < len(name) <= MAX_NAME_CHARS and name.isprintable()
 
 
 def _is_suffix(suffix: str) -> bool:

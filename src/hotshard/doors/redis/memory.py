@@ -50,8 +50,8 @@ class MemoryRegistry:
     async def hot(self, topic: str) -> tuple[HotEntry, ...]:
         return entries.readable_hot(topic, self.store.hot(topic))
 
-    async def desk(self) -> Desk:
-        return self.store.desk()
+    async def desk(self, topics: Collection[str] | None = None) -> Desk:
+        return self.store.desk(topics)
 
     async def close(self) -> None:
         """Nothing is held that would have to be given back."""

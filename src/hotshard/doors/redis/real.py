@@ -119,15 +119,14 @@ class RedisRegistry(_Asynchronous):
     async def hot(self, topic: str) -> tuple[HotEntry, ...]:
         return entries.readable_hot(topic, await self._command("HGETALL", self._layout.hot(topic)))
 
-    async def desk(self) -> Desk:
-        meta = await self._command("HGETALL", self._layout.meta)
-        topics = sorted(entries.topics_of(meta))
+    async def desk(self, topics: Collection[str] | None = None) -> Desk:
+        wanted = entries.topics_of(await self._command("HGETALL", self._layout.meta)) if topics is None else topics
 
         async def work(client: redis.asyncio.Redis) -> Desk:
             async with client.pipeline(transaction=True) as pipe:
-                for command in desk_commands(self._layout, topics):
+                for command in desk_commands(self._layout, sorted(wanted)):
                     pipe.execute_command(*command)
-                return desk_of(topics, await pipe.execute(raise_on_error=False))
+                return desk_of(sorted(wanted), await pipe.execute(raise_on_error=False))
 
         return await self._ask(work)
 

@@ -128,10 +128,10 @@ class Store:
             self._check()
             return self._commands.add(fields, place)
 
-    def desk(self) -> Desk:
+    def desk(self, wanted: Collection[str] | None) -> Desk:
         with self._changed:
             self._check()
-            topics = sorted(entries.topics_of(self._meta))
+            topics = sorted(entries.topics_of(self._meta) if wanted is None else wanted)
             parts = (self._routes, self._hot, self._orders)
             desks = {
                 topic: desk
