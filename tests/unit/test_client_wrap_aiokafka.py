@@ -195,7 +195,9 @@ async def test_a_route_by_partition_gives_the_partition() -> None:
     [(set(), True), (set(range(64)), True), (set(range(63)), False), (set(range(128)), False)],
 )
 async def test_partitions_are_given_only_where_the_topic_has_as_many_as_the_route_was_made_for(
-    monkeypatch: pytest.MonkeyPatch, seen: set[int], given: bool
+    monkeypatch: pytest.MonkeyPatch,
+    seen: set[int],
+    given: bool,  # noqa: FBT001 -- what is expected
 ) -> None:
     memory = MemoryRegistry()
     memory.store.publish(state(1, route(suffixes=(), partitions=(4, 6), partition_count=64, carry=Carry.PARTITION)))

@@ -42,6 +42,8 @@ ENTRY = {b"topic": b"orders", b"epoch": b"1", b"version": b"2", b"previous": b"1
         route(suffixes=[f"{n:x}" for n in range(64)]),
         route(b"\xff\x00", (), state=RouteState.PROPOSED),
         route(b"\xff\x00", (), partitions=(3, 5), carry=Carry.PARTITION),
+        route(b"x" * 256, (), partitions=(3, 5), carry=Carry.PARTITION),
+        msgspec.structs.replace(route(), also_partitioner="crc32"),
         route(suffixes=(), state=RouteState.RETIRED),
         msgspec.structs.replace(route(b"\xff", (), state=RouteState.PROPOSED), partition_count=0),
     ],
@@ -67,6 +69,17 @@ def test_a_damaged_route_is_refused(kind: str) -> None:
 def test_a_key_that_bears_no_suffix_gets_none(key: bytes) -> None:
     with pytest.raises(WireError, match="cannot bear"):
         read_route(TOPIC, key, write(route(key)))
+
+
+def test_an_empty_key_is_given_no_partitions() -> None:
+    with pytest.raises(WireError, match="empty key"):
+        read_route(TOPIC, b"", write(route(b"", (), partitions=(3, 5), carry=Carry.PARTITION)))
+
+
+def test_a_route_of_before_there_were_mixed_fleets_is_read() -> None:
+    value = json.loads(write(route()))
+    del value["also_partitioner"]
+    assert read_route(TOPIC, KEY.encode(), json.dumps(value).encode()) == route()
 
 
 @pytest.mark.parametrize("state", RouteState)

@@ -18,7 +18,12 @@ if TYPE_CHECKING:
     from hotshard.core.deciding.moment import Measured, Moment
 
 #: What may help where a split is refused for this reason; for all others it is isolation.
-_ADVICE: Final = {RefusalReason.PER_KEY_ORDER: Treatment.REKEY}
+_ADVICE: Final = {
+    RefusalReason.PER_KEY_ORDER: Treatment.REKEY,
+    RefusalReason.FEW_KEYS: Treatment.REKEY,
+    RefusalReason.UNKEYED: Treatment.REKEY,
+    RefusalReason.STUCK_PARTITION: Treatment.DEAD_LETTER,
+}
 
 
 def advised(refusal: Refusal) -> Treatment:
