@@ -5,6 +5,23 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
+from hotshard.core.causes.table import judge
+from hotshard.core.partitioners import partition_of
+from hotshard.core.scanning.advising import advice_of
+from hotshard.core.scanning.clock import StretchClock
+from hotshard.core.scanning.cutting import Rule, part, steps
+from hotshard.core.scanning.filling import Filling
+from hotshard.core.scanning.gathering import Setting
+from hotshard.core.scanning.judging import Judging
+from hotshard.core.scanning.lanes import Lane, Stretch
+from hotshard.core.scanning.overall import Overall
+from hotshard.core.scanning.overview import Overview, evidence_of
+from hotshard.core.scanning.owning import Owning
+from hotshard.core.scanning.telling import Teller
+from hotshard.core.topic import Load, PartitionsFrom
+from hotshard.core.wire.pane import is_cut
+from hotshard.errors import UsageError
+
 if TYPE_CHECKING:
     from hotshard.core.slab import Slab
     from hotshard.core.topic import TopicSpec
@@ -25,10 +42,28 @@ class Scanner:
 
     ``spec`` says how a record's key is built, what load is, the partitioner and the policy; ``partitions``
     is the partition count in production. Slabs of one ``(topic, partition)`` must tile its offsets.
+
+    Input is cut into stretches (see :class:`~hotshard.core.scanning.cutting.Rule`); each is counted by panes,
+    looked at by the policy's rules and judged. A stretch decides nothing where it holds less than the naming
+    floor, unless it is all there is, or where its records are of no one time.
     """
 
     def __init__(self, spec: TopicSpec, partitions: int, *, window_ms: int = WINDOW_MS, by: By = By.KEY) -> None:
-        raise NotImplementedError
+        self._spec = spec
+        self._by_tenant = by is By.TENANT
+        self._window_ms = window_ms
+        self._rule = Rule(window_ms, max(1, round(spec.policy.floor_name_per_s * window_ms / 1000)))
+        computed = spec.partitions_from is PartitionsFrom.COMPUTED or self._by_tenant
+        self._place = partition_of(spec.partitioner, partitions) if computed else None
+        self._owning = Owning()
+        self._other_tenants = Owning()
+        self._setting = Setting(spec, partitions, self._place_of_name if computed else None, self._by_tenant)
+        self._judging = Judging(self._setting, self._owning)
+        self._overall = Overall(spec.load, partitions)
+        self._filling = Filling(by_tenant=self._by_tenant, by_record=spec.load is Load.RECORDS)
+        self._lanes: dict[tuple[str, int], Lane] = {}
+        self._skipped = 0
+        self._begin()
 
     def add(self, slab: Slab) -> None:
         """Take in the records that come next.
@@ -37,8 +72,83 @@ class Scanner:
             UsageError: partitions are to be computed from the tenant, and the records have none.
 
         """
-        raise NotImplementedError
+        self._skipped += slab.skipped
+        self._note(slab)
+        lane = self._lane(slab)
+        begun = 0
+        for begin, stamps, now_ms in steps(slab, self._rule.step):
+            if now_ms is not None and self._rule.ends(self._clock, self._records + begin - begun, now_ms):
+                if begin > begun:
+                    lane.add(part(slab, begun, begin))
+                self._close()
+                begun = begin
+            self._clock.add(stamps)
+        lane.add(part(slab, begun, len(slab)))
+        self._records += len(slab) - begun
 
     def finish(self) -> ScanReport:
         """What is so, of all that was added. To be called once."""
-        raise NotImplementedError
+        self._close(last=True)
+        self._judging.judge_all(self._overall)
+        view = self._view()
+        evidence = evidence_of(view)
+        return Teller(view, self._skipped).report(judge(evidence), advice_of(view, evidence))
+
+    def _begin(self) -> None:
+        self._clock = StretchClock()
+        self._records = 0
+
+    def _note(self, slab: Slab) -> None:
+        """What is told of all of the input only, slab for slab."""
+        if slab.tenants is None:
+            if self._by_tenant:
+                raise UsageError("--by tenant needs records with a tenant, and this input has none")
+            self._owning.note_keys(slab.keys)
+            return
+        self._owning.note(set(zip(slab.keys, slab.tenants, strict=True)))
+        if self._by_tenant:
+            self._other_tenants.note_keys(slab.tenants)
+        if self._place is not None:
+            self._filling.add(slab, self._place)
+
+    def _lane(self, slab: Slab) -> Lane:
+        at = (slab.topic, slab.partition)
+        lane = self._lanes.get(at)
+        if lane is None:
+            lane = self._lanes[at] = Lane(
+                self._spec, slab, window_ms=self._window_ms, place=self._place, by_tenant=self._by_tenant
+            )
+        return lane
+
+    def _place_of_name(self, name: bytes) -> int | None:
+        """The partition of a name as it travels; None for one that was cut, where it is not remembered whole."""
+        whole = self._owning.whole(name)
+        return None if self._place is None or (is_cut(name) and whole is name) else self._place(whole)
+
+    def _close(self, *, last: bool = False) -> None:
+        stretch = Stretch(times=self._clock.times(self._window_ms))
+        for lane in self._lanes.values():
+            lane.seal(stretch)
+        only = last and not self._judging.findings.windows_total
+        self._begin()
+        if stretch.records or only:
+            enough = stretch.records >= self._rule.floor or only
+            stretch.decides = enough and (stretch.times is None or stretch.times.forward)
+            self._overall.add(stretch)
+            self._judging.judge(stretch)
+
+    def _view(self) -> Overview:
+        overall, judging = self._overall, self._judging
+        keys, tenants = overall.all_keys(), overall.all_tenants()
+        return Overview(
+            setting=self._setting,
+            overall=overall,
+            findings=judging.findings,
+            owning=self._owning,
+            keys=keys,
+            tenants=tenants,
+            distinct_tenants=self._other_tenants.distinct_keys,
+            filling=self._filling,
+            start_ms=judging.start_ms,
+            end_ms=judging.end_ms,
+        )

@@ -1,0 +1,115 @@
+"""``hotshard scan``."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, cast
+
+from hotshard.cli.ending import FAILED, FINE
+from hotshard.cli.flags import Flags
+from hotshard.cli.inputs import Input, add_input_flags, open_input
+from hotshard.cli.loading import from_extra
+from hotshard.cli.printing import put
+from hotshard.core.partitioners import ALIASES, PARTITIONERS, partitioner
+from hotshard.core.topic import Load, Ordering, TopicSpec
+from hotshard.core.wire.scan import encode
+from hotshard.errors import UsageError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping
+
+    from hotshard.core.scanning.scanner import Scanner
+    from hotshard.core.wire.scan import ScanReport
+
+HELP: Final = "say what is hot in a file, a pipe or a stretch of a topic, why, and what would help"
+EXAMPLE: Final = """examples:
+  hotshard scan traffic.tsv.gz --partitions 12
+  kcat -C -b kafka:9092 -t orders -o -100000 -e -f '%k\\n' | hotshard scan -
+  hotshard scan kafka://kafka:9092/orders --last 10m --json
+
+Lines are TSV (timestamp_ms, tenant, key, bytes), JSON objects with these fields, or keys alone.
+It exits with 0 where nothing is wrong, and with 1 where something is hot or load is uneven."""
+
+PARTITIONS: Final = 32
+_MOST_PARTITIONS: Final = 100_000
+
+
+def add(parser: argparse.ArgumentParser, environ: Mapping[str, str]) -> None:
+    add_input_flags(parser, environ)
+    flags = Flags(parser, environ)
+    flags.value(
+        "--partitions", "HOTSHARD_PARTITIONS", f"partitions in production; {PARTITIONS} if none and nothing tells it",
+        metavar="N",
+    )  # fmt: skip
+    known = ", ".join([*PARTITIONERS, *ALIASES])
+    flags.value("--partitioner", "HOTSHARD_PARTITIONER", f"what puts a key on a partition: {known}", metavar="NAME")
+    flags.value("--by", "HOTSHARD_BY", "what is put on partitions, key or tenant", choices=("key", "tenant"))
+    flags.value("--window", "HOTSHARD_WINDOW", "seconds of a window; 60 if none", metavar="SECONDS")
+    flags.value("--load", "HOTSHARD_LOAD", "what is counted, records or bytes", choices=tuple(Load))
+    flags.value(
+        "--ordering", "HOTSHARD_ORDERING",
+        "what must stay in order, for what is advised: per_key, per_discriminator or none", choices=tuple(Ordering),
+    )  # fmt: skip
+    flags.switch("--json", "HOTSHARD_JSON", "print one JSON object")
+
+
+def run(args: argparse.Namespace, environ: Mapping[str, str]) -> int:
+    with open_input(args, environ) as given:
+        scanner = _scanner(args, given)
+        for slab in given.slabs():
+            scanner.add(slab)
+        report = scanner.finish()
+    put(encode(report).decode() if args.json else _rendered(report, environ))
+    return FAILED if found_something(report) else FINE
+
+
+def found_something(report: ScanReport) -> bool:
+    """Whether something is hot, or another cause than none was found."""
+    return report.cause != "none" or any(each.hot for each in (*report.keys, *report.tenants))
+
+
+def _scanner(args: argparse.Namespace, given: Input) -> Scanner:
+    made = from_extra("worker", "hotshard.core.scanning.scanner", "Scanner")
+    by = from_extra("worker", "hotshard.core.scanning.scanner", "By")
+    partitions = _whole("--partitions", args.partitions) if args.partitions else given.partitions or PARTITIONS
+    scanner = made(_spec(args, given.spec), partitions, window_ms=_window_ms(args.window), by=by(args.by or "key"))
+    return cast("Scanner", scanner)
+
+
+def _spec(args: argparse.Namespace, spec: TopicSpec) -> TopicSpec:
+    """The input's, with what flags say."""
+    if args.partitioner:
+        spec = replace(spec, partitioner=partitioner(args.partitioner).name)
+    if args.load:
+        spec = replace(spec, load=Load(args.load))
+    if args.ordering or not args.config:
+        spec = replace(spec, ordering=Ordering(args.ordering or Ordering.PER_DISCRIMINATOR))
+    return spec
+
+
+def _whole(flag: str, text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= _MOST_PARTITIONS:
+        raise UsageError(f"{flag} takes a whole number from 1 to {_MOST_PARTITIONS:,}, not {text!r}")
+    return int(text)
+
+
+def _window_ms(text: str | None) -> int:
+    try:
+        window_s = float(text) if text else 60.0
+    except ValueError:
+        window_s = 0.0
+    if not 0.1 <= window_s <= 86_400 * 365:
+        raise UsageError(f"--window takes seconds, from 0.1 to a year, not {text!r}")
+    return round(window_s * 1000)
+
+
+def _rendered(report: ScanReport, environ: Mapping[str, str]) -> str:
+    render = from_extra("worker", "hotshard.report.scan", "render_scan")
+    look_of = from_extra("worker", "hotshard.report.page", "look_of")
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() or "COLUMNS" in os.environ else None
+    look = look_of(sys.stdout, environ, columns)
+    return cast("str", render(report, width=look.width, plain=look.plain)).rstrip("\n")
