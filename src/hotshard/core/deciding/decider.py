@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from hotshard.core.deciding import events
 from hotshard.core.deciding.book import RouteBook
 from hotshard.core.deciding.heat import TopicHeat
+from hotshard.core.deciding.judging import Judging
 from hotshard.core.deciding.moment import Moment
 from hotshard.core.deciding.obeying import Desk
 from hotshard.core.deciding.reading import Reading
@@ -23,22 +24,23 @@ from hotshard.core.deciding.wishes import Wishes
 from hotshard.core.panes.ledger import Ledger
 from hotshard.core.panes.reporting import window_report
 from hotshard.core.panes.windows import Windows
+from hotshard.core.wire.event import EventType
 from hotshard.core.wire.orders import Seen
 from hotshard.core.wire.pane import Pane, PaneMessage
-from hotshard.core.wire.route import Route, TopicState
+from hotshard.core.wire.route import Epoch, Route, TopicState
 from hotshard.core.wire.state import TopicHead
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
+    from hotshard.core.causes.evidence import LagEvidence
+    from hotshard.core.deciding.judging import Judged
     from hotshard.core.deciding.routing import Turn
     from hotshard.core.deciding.stands import Present
     from hotshard.core.topic import TopicSpec
     from hotshard.core.wire.command import Page, StreamId
-    from hotshard.core.wire.event import Event, EventType, Told
+    from hotshard.core.wire.event import Event, Told
     from hotshard.core.wire.orders import Done
-    from hotshard.core.wire.report import WindowReport
-    from hotshard.core.wire.route import Epoch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +84,7 @@ class TopicDecider:
         #: What came of the commands that were heard and not told of yet.
         self._ordered: list[Done] = []
         self._router = Router(setup.spec, self._book, self._wishes)
+        self._judging = Judging(setup.spec, setup.partitions, self._book, None if head is None else head.judging)
         #: Messages that views and stands need: about when they were sent, and where they stand.
         self._recent: deque[tuple[int, int]] = deque()
 
@@ -152,7 +155,9 @@ class TopicDecider:
         present = self._stands.present(now_ms)
         moment = Moment(self._registry_epoch, self._next - 1, now_ms)
         told = (*self._tell_orders(moment), *self._judge(moment, present.completeness))
-        reports = self._close_windows(now_ms, present)
+        judged = self._close_windows(now_ms, present)
+        told += tuple(each for window in judged for each in self._tell_judged(window, moment))
+        reports = tuple(each.report for each in judged)
         routes = self._book.take_changed()
         if not (told or reports or routes or self._is_unsaid()):
             return None
@@ -213,18 +218,36 @@ class TopicDecider:
     def _event(self, kind: EventType, data: Told, epoch: Epoch, moment: Moment) -> Event:
         return events.event(kind, data, namespace=self._setup.namespace, epoch=epoch, at_ms=moment.now_ms)
 
-    def _close_windows(self, now_ms: int, present: Present) -> tuple[WindowReport, ...]:
+    def _close_windows(self, now_ms: int, present: Present) -> tuple[Judged, ...]:
+        hot_keys, hot_tenants = self._heat.hot_keys, self._heat.hot_tenants
         return tuple(
-            window_report(
+            self._judging.window(
                 closed,
-                self._setup.spec,
-                partitions=self._setup.partitions,
-                aliases=self._book.aliases,
-                hot_keys=self._heat.hot_keys,
-                hot_tenants=self._heat.hot_tenants,
+                window_report(
+                    closed,
+                    self._setup.spec,
+                    partitions=self._setup.partitions,
+                    aliases=self._book.aliases,
+                    hot_keys=hot_keys,
+                    hot_tenants=hot_tenants,
+                ),
+                hot_keys=hot_keys,
+                hot_tenants=hot_tenants,
             )
             for closed in self._windows.close(now_ms, present.partitions)
         )
+
+    def _tell_judged(self, judged: Judged, moment: Moment) -> Iterable[Event]:
+        """What a window showed that lasts: its epoch is the window's end, that of a plan the plan's own."""
+        if judged.skewed is not None:
+            epoch = Epoch(self._registry_epoch, judged.skewed.end_ms)
+            yield self._event(EventType.PARTITION_SKEW, judged.skewed, epoch, moment)
+        for missed in judged.ineffective:
+            yield self._event(EventType.PLAN_INEFFECTIVE, missed, missed.epoch, moment)
+
+    def hear_lag(self, lag: Iterable[LagEvidence]) -> None:
+        """The lag of the topic's groups as it was just read, for the windows that close until the next is heard."""
+        self._judging.hear_lag(lag)
 
     # -- state -----------------------------------------------------------------------------------
 
@@ -246,6 +269,7 @@ class TopicDecider:
             told_at=self._told_at,
             orders=self._wishes.orders(),
             seen=self._reading.seen,
+            judging=self._judging.memory(),
         )
         self._ledger.forget_before(needed)
         return head

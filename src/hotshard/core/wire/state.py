@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from hotshard.core.deciding.recalled import JudgingMemory
 from hotshard.core.keys import with_suffix
 from hotshard.core.panes.ledger import Expected
 from hotshard.core.panes.windows import WindowsMemory
@@ -47,6 +48,8 @@ class TopicHead(msgspec.Struct, frozen=True, kw_only=True):
     #: What people ordered, and how far their commands were read.
     orders: Orders = Orders()
     seen: Seen = Seen()
+    #: The windows told last, and how the plans that stand do.
+    judging: JudgingMemory = JudgingMemory()
 
 
 class Record(NamedTuple):

@@ -1,0 +1,218 @@
+"""The evidence of one closed window: from what was counted in it, what is hot, and which plans stand."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from heapq import nlargest
+from typing import TYPE_CHECKING, Final
+
+from hotshard.core.causes.evidence import Evidence, HotName
+from hotshard.core.deciding.book import LIVE
+from hotshard.core.panes.placing import partition_of_names
+from hotshard.core.partitioners import partitioner
+from hotshard.core.planning.allowed import forbidden
+from hotshard.core.policy.rules import limits
+from hotshard.core.topic import Load, PartitionsFrom
+from hotshard.core.wire.names import key_bytes
+from hotshard.core.wire.route import HotKind, RouteState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from collections.abc import Set as AbstractSet
+
+    from hotshard.core.causes.evidence import LagEvidence
+    from hotshard.core.deciding.book import RouteBook
+    from hotshard.core.panes.window import ClosedWindow
+    from hotshard.core.topic import TopicSpec
+    from hotshard.core.wire.report import HeavyReport, WindowReport
+
+#: Heaviest keys of the topic whose places are looked at, and names told of the hottest partition.
+_LISTED: Final = 20
+_TOP: Final = 10
+
+Places = dict[int, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gatherer:
+    """Gathers evidence of a topic with so many production partitions.
+
+    Where the source has production's partitions the window's lists say where a key lies; where they are
+    computed the partitioner does, and no key can be seen to lie elsewhere.
+    """
+
+    spec: TopicSpec
+    partitions: int
+    book: RouteBook
+
+    def evidence(
+        self,
+        closed: ClosedWindow,
+        report: WindowReport,
+        *,
+        hot_keys: AbstractSet[bytes],
+        hot_tenants: AbstractSet[bytes],
+        lag: tuple[LagEvidence, ...] = (),
+    ) -> Evidence:
+        """Evidence of ``closed``, whose report is ``report``; it says nothing of windows before."""
+        loads = tuple(closed.loads.get(partition, 0) for partition in range(self.partitions))
+        listed = tuple(_name(row) for row in report.keys[:_LISTED])
+        places = self.places_of(closed, {*listed, *hot_keys})
+        keys = self._hot(HotKind.KEY, report.keys, hot_keys, sum(loads), places)
+        tenants = self._hot(HotKind.TENANT, report.tenants, hot_tenants, sum(loads), {})
+        return Evidence(
+            partitions=self.partitions,
+            partitioner=partitioner(self.spec.partitioner).name,
+            eps=self.spec.policy.eps,
+            loads=loads,
+            records=report.records,
+            unkeyed=report.unkeyed,
+            unkeyed_loads=self._unkeyed(closed, loads),
+            distinct_keys=report.distinct_keys,
+            top_of_hottest=self._top(closed, report, places),
+            hot_keys=keys,
+            hot_tenants=tuple(self._with_keys(tenant, report.keys) for tenant in tenants),
+            scattered=self._scattered(listed, places),
+            lag=lag[0] if lag else None,
+            more_lags=lag[1:],
+            listed=listed,
+            capacity_per_s=self.spec.policy.partition_capacity_per_s,
+            completeness=report.completeness,
+            span_s=(closed.end_ms - closed.start_ms) / 1000,
+            start_ms=closed.start_ms,
+            end_ms=closed.end_ms,
+        )
+
+    # -- where keys lie --------------------------------------------------------------------------
+
+    def places_of(self, closed: ClosedWindow, names: AbstractSet[bytes]) -> Mapping[bytes, Places]:
+        """The load by partition of these base keys, under all their names."""
+        places: defaultdict[bytes, Places] = defaultdict(dict)
+        for wire, there in self.wires_of(closed, names).items():
+            base = self.book.aliases.get(wire, wire)
+            for partition, load in there.items():
+                places[base][partition] = places[base].get(partition, 0) + load
+        return places
+
+    def wires_of(self, closed: ClosedWindow, names: AbstractSet[bytes]) -> Mapping[bytes, Places]:
+        """The load by partition of every key on the wire that stands for one of these base keys."""
+        if not names:
+            return {}
+        wanted = {wire for wire, base in self.book.aliases.items() if base in names} | set(names)
+        computed = partition_of_names(self.spec, self.partitions)
+        found: defaultdict[bytes, Places] = defaultdict(dict)
+        for part in closed.lists:
+            for row in part.keys.rows:
+                if row.key in wanted:
+                    place = part.partition if computed is None else computed(row.key)
+                    if place is not None and place < self.partitions:
+                        found[row.key][place] = found[row.key].get(place, 0) + row.upper
+        return found
+
+    def home(self, key: bytes) -> int | None:
+        """Where a base key lies without a plan."""
+        return partitioner(self.spec.partitioner).partition(key, self.partitions)
+
+    def _scattered(
+        self, listed: Iterable[bytes], places: Mapping[bytes, Places]
+    ) -> tuple[tuple[bytes, tuple[tuple[int, int], ...]], ...]:
+        """Heavy keys without a plan that lie on two partitions, or on another than theirs."""
+        if self.spec.partitions_from is PartitionsFrom.COMPUTED:
+            return ()
+        free = (name for name in listed if name not in self.book.aliases)
+        return tuple((name, _by_load(places[name])) for name in free if places.get(name, {}).keys() - {self.home(name)})
+
+    def _top(
+        self, closed: ClosedWindow, report: WindowReport, places: Mapping[bytes, Places]
+    ) -> tuple[tuple[bytes, int], ...]:
+        """The heaviest keys of the hottest partition."""
+        hottest = report.skew.hottest
+        if hottest is None:
+            return ()
+        loads: dict[bytes, int] = {name: there[hottest] for name, there in places.items() if hottest in there}
+        if self.spec.partitions_from is PartitionsFrom.SOURCE:
+            for part in closed.lists:
+                if part.partition == hottest:
+                    for row in part.keys.rows[: _TOP + _LISTED]:
+                        if self.book.aliases.get(row.key, row.key) not in places:
+                            loads[row.key] = loads.get(row.key, 0) + row.upper
+        else:
+            loads = self._placed(report, hottest) | loads
+        return tuple(nlargest(_TOP, loads.items(), key=lambda item: (item[1], item[0])))
+
+    def _placed(self, report: WindowReport, hottest: int) -> dict[bytes, int]:
+        """Of the listed keys, those that the partitioner puts there."""
+        free = ((_name(row), row.estimate) for row in report.keys)
+        return {name: load for name, load in free if name not in self.book.aliases and self.home(name) == hottest}
+
+    def _unkeyed(self, closed: ClosedWindow, loads: tuple[int, ...]) -> tuple[int, ...]:
+        """Records without a key by partition, as far as that is known: all records less those with a key."""
+        known = self.spec.partitions_from is PartitionsFrom.SOURCE and self.spec.load is Load.RECORDS
+        if not known or not closed.totals.unkeyed or closed.totals.failed:
+            return ()
+        records = [0] * self.partitions
+        for each in closed.ranges:
+            if each.partition >= self.partitions:
+                return ()
+            records[each.partition] += each.records
+        return tuple(max(0, all_there - keyed) for all_there, keyed in zip(records, loads, strict=True))
+
+    # -- what is hot -----------------------------------------------------------------------------
+
+    def _hot(
+        self,
+        kind: HotKind,
+        rows: Iterable[HeavyReport],
+        hot: AbstractSet[bytes],
+        load: int,
+        places: Mapping[bytes, Places],
+    ) -> tuple[HotName, ...]:
+        """What is hot, and in this window holds what keeps it hot; the heaviest first."""
+        least = limits(self.spec.policy, self.partitions, kind).keep_share * load
+        names = ((_name(row), row) for row in rows)
+        return tuple(
+            self._hot_name(kind, name, row, load, places.get(name, {}))
+            for name, row in sorted(names, key=lambda each: (-each[1].lower, each[0]))
+            if name in hot and row.lower >= least
+        )
+
+    def _hot_name(self, kind: HotKind, name: bytes, row: HeavyReport, load: int, places: Places) -> HotName:
+        route = self.book.get(name) if kind is HotKind.KEY else None
+        refusal = forbidden(name, self.spec) if kind is HotKind.KEY else None
+        by_partition = _by_load(places)
+        return HotName(
+            name=name,
+            lower=row.lower,
+            upper=row.upper,
+            share=row.lower / load if load else 0.0,
+            tenant=None if row.tenant is None else row.tenant.encode(),
+            partitions=tuple(place for place, _ in by_partition),
+            by_partition=by_partition,
+            refusal=None if refusal is None else str(refusal.reason),
+            routed=route is not None and route.state in LIVE - {RouteState.PROPOSED} and bool(route.partitions),
+        )
+
+    def _with_keys(self, tenant: HotName, rows: Iterable[HeavyReport]) -> HotName:
+        """A tenant with the part of its load that its heaviest key surely has."""
+        text = tenant.name.decode(errors="replace")
+        own = [row.lower for row in rows if row.tenant == text]
+        if not own or not tenant.upper:
+            return tenant
+        return HotName(
+            name=tenant.name,
+            lower=tenant.lower,
+            upper=tenant.upper,
+            share=tenant.share,
+            tenant=tenant.tenant,
+            largest_key=min(1.0, max(own) / tenant.upper),
+        )
+
+
+def _name(row: HeavyReport) -> bytes:
+    """The name as it travels."""
+    return key_bytes(None, row.key_b64) if row.key_b64 is not None else key_bytes(row.key, None)
+
+
+def _by_load(places: Places) -> tuple[tuple[int, int], ...]:
+    return tuple(sorted(places.items(), key=lambda each: (-each[1], each[0])))
