@@ -124,7 +124,7 @@ async def worker_round(place: Place, name: str) -> Result:
     """Let a worker with topics, group and registry of its own read everything. Raises StoppedError."""
     traffic = place.traffic
     settings = place.folder / f"{name}.toml"
-    settings.write_text(_settings(place, name))
+    settings.write_text(settings_text(place, name))
     ends = await watching.end_offsets(place.bootstrap, traffic.topic, traffic.partitions)
     group_name = observing_group(name)
     await watching.begin_at_zero(place.bootstrap, group_name, traffic.topic, traffic.partitions)
@@ -168,7 +168,7 @@ async def _decided(
         return decided_s, await patience.until(is_in_redis, "Redis holds what was decided")
 
 
-def _settings(place: Place, name: str) -> str:
+def settings_text(place: Place, name: str) -> str:
     topics = "".join(f'{what} = "{name}-{what}"\n' for what in ("panes", "state", "windows", "events"))
     return f"""\
 [worker]
