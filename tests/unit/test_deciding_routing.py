@@ -2,84 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from hotshard.core.deciding.book import RouteBook
-from hotshard.core.deciding.moment import Measured, Moment
-from hotshard.core.deciding.routing import Router, Turn
 from hotshard.core.keys import with_suffix
 from hotshard.core.partitioners import partition_of
-from hotshard.core.topic import KeyLayout, Mode, Ordering, TopicSpec
-from hotshard.core.wire.event import EventType
-from hotshard.core.wire.route import Epoch, Route, RouteState, Treatment
+from hotshard.core.topic import KeyLayout, Mode, Ordering
+from hotshard.core.wire.route import Epoch, RouteState, Treatment
 from tests.support.deciding import QUICK, key, spec
+from tests.support.routing import ACTIVATED, HOT, PROPOSED, RETIRED, Topic, told
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-HOT, OTHER = key(1), key(2)
-PROPOSED, ACTIVATED, RETIRED = EventType.PLAN_PROPOSED, EventType.PLAN_ACTIVATED, EventType.PLAN_RETIRED
-#: A plan that has stood so long may be changed.
-LATER_MS = 10_000
-
-
-@dataclass
-class Topic:
-    """A topic whose partitions all carry the same but for hot keys, which lie where their routes send them."""
-
-    spec: TopicSpec
-    partitions: int = 6
-    calm: float = 100.0
-
-    def __post_init__(self) -> None:
-        self.book = RouteBook()
-        self.now_ms = 1_000_000
-        self.at = 50
-
-    def now(self) -> Moment:
-        return Moment(registry_epoch=7, at=self.at, now_ms=self.now_ms)
-
-    def step(self, loads: Mapping[bytes, float], *, wait_ms: int = LATER_MS, **judged: Any) -> tuple[Turn, ...]:  # noqa: ANN401
-        """The next step, a message and ``wait_ms`` later, with these keys hot."""
-        self.at, self.now_ms = self.at + 1, self.now_ms + wait_ms
-        hot = {name: self.measured(name, load, **judged) for name, load in loads.items()}
-        total = [self.calm] * self.partitions
-        for one in hot.values():
-            for partition, part in one.current.items():
-                total[partition] += part
-        return Router(self.spec, self.book).step(hot, total, self.now())
-
-    def measured(self, name: bytes, load: float, *, worth_acting: bool = True, worth_fitting: bool = True) -> Measured:
-        route = self.book.get(name)
-        place = partition_of(self.spec.partitioner, self.partitions)
-        wires = [name]
-        if route is not None and route.state is RouteState.ACTIVE:
-            wires = [with_suffix(name, suffix) for suffix in route.suffixes]
-        current: dict[int, float] = {}
-        for wire in wires:
-            current[place(wire)] = current.get(place(wire), 0.0) + load / len(wires)
-        return Measured(load, current, 0.4, round(load), round(load), worth_acting, worth_fitting)
-
-    def restarted_with(self, **changes: Any) -> Topic:  # noqa: ANN401 - any field of a spec
-        """The same topic after a restart with other settings."""
-        after = replace(self, spec=replace(self.spec, **changes))
-        after.book = RouteBook(self.book.all())
-        after.now_ms, after.at = self.now_ms, self.at
-        return after
-
-    def route(self, name: bytes = HOT) -> Route:
-        found = self.book.get(name)
-        assert found is not None
-        return found
-
-
-def told(turns: tuple[Turn, ...]) -> list[EventType]:
-    return [kind for turn in turns for kind in turn.told]
-
+OTHER = key(2)
 
 ALL = [(mode, ordering) for mode in Mode for ordering in Ordering]
 

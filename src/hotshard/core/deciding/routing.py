@@ -103,9 +103,10 @@ class Router:
             return ()
         wanted = self._wishes.split(key) if pinned else None
         verdict = self._proposer.verdict(key, sight, standing=standing, pinned=wanted)
-        if verdict is None or (standing is not None and _same(standing, verdict)):
-            return ()
-        return self._put(measured, verdict, moment)
+        if verdict is None:
+            past = standing is not None and self._proposer.is_past(standing, measured, len(sight.loads))
+            return (self._retire(standing, "partitions_changed", moment),) if past and standing is not None else ()
+        return () if standing is not None and _same(standing, verdict) else self._put(measured, verdict, moment)
 
     def _given(self, key: bytes, plan: Plan | Route) -> bool:
         """Whether this plan is given to producers."""
@@ -134,7 +135,7 @@ class Router:
             self._wishes.given(key, route)
         else:
             self._wishes.ended(key)
-        new = before is None or before.state is RouteState.RETIRED
+        new = before is None or before.state is RouteState.RETIRED or not before.partitions
         proposed = (EventType.PLAN_PROPOSED,) if new or not active else ()
         told = (*proposed, EventType.PLAN_ACTIVATED) if active else proposed
         return (Turn(told, route),)
