@@ -12,6 +12,7 @@ from hotshard.core.deciding.routing import Router, Turn
 from hotshard.core.deciding.wishes import Wishes
 from hotshard.core.keys import with_suffix
 from hotshard.core.partitioners import partition_of
+from hotshard.core.topic import Carry
 from hotshard.core.wire.command import Command, CommandKind, StreamId, hear, write_command
 from hotshard.core.wire.event import EventType
 from hotshard.core.wire.route import Route, RouteState
@@ -80,16 +81,23 @@ class Topic:
         heard = hear(StreamId(self.now_ms, 0), write_command(command))
         return Desk(self.spec, self.wishes, self.book).obey(heard, self.now_ms)
 
-    def measured(self, name: bytes, load: float, *, worth_acting: bool = True, worth_fitting: bool = True) -> Measured:
+    def measured(self, name: bytes, load: float, **judged: Any) -> Measured:  # noqa: ANN401 - as of what is measured
+        """A key that lies where its route sends it; what is done about it is worth it, unless ``judged`` says no."""
+        current: dict[int, float] = {}
+        places = self.places(name) if load else []
+        for place in places:
+            current[place] = current.get(place, 0.0) + load / len(places)
+        return Measured(load, current, 0.4, round(load), round(load), worth_acting=True)._replace(**judged)
+
+    def places(self, name: bytes) -> list[int]:
+        """The partition of every shard of a key."""
         route = self.book.get(name)
         place = partition_of(self.spec.partitioner, self.partitions)
-        wires = [name]
-        if route is not None and route.state is RouteState.ACTIVE:
-            wires = [with_suffix(name, suffix) for suffix in route.suffixes]
-        current: dict[int, float] = {}
-        for wire in wires if load else ():
-            current[place(wire)] = current.get(place(wire), 0.0) + load / len(wires)
-        return Measured(load, current, 0.4, round(load), round(load), worth_acting, worth_fitting)
+        if route is None or route.state is not RouteState.ACTIVE:
+            return [place(name)]
+        if route.carry is Carry.PARTITION:
+            return list(route.partitions)
+        return [place(with_suffix(name, suffix)) for suffix in route.suffixes]
 
     def restarted_with(self, **changes: Any) -> Topic:  # noqa: ANN401 - any field of a spec
         """The same topic after a restart with other settings."""

@@ -154,6 +154,7 @@ class TopicHeat:
             worth_fitting=acting is not None and acting.fits,
             policy=policy,
             acting=acting,
+            loads_s=loads_s,
         )
 
     def _loads_s(self, view: View, totals: Totals) -> float:

@@ -30,6 +30,10 @@ class Measured(NamedTuple):
     policy: Policy | None = None
     #: Why something is, or is not, to be done, with the numbers that say so.
     acting: Acting | None = None
+    #: The seconds that its load, and the loads of all partitions, stand for; None: not known.
+    loads_s: float | None = None
+    #: The part of its load, 0 to 1, that its largest sub-unit surely has; None: not known.
+    largest_sub: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

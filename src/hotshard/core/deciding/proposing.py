@@ -53,15 +53,32 @@ class Proposer:
         measured, loads = sight.keys[key], sight.loads
         if standing is not None and pinned is None and not (measured.load and measured.worth_fitting):
             return None  # whether it has cooled is not for a plan to say
-        terms = self._terms if pinned is None else pinned_terms(self._terms, pinned)
+        terms = self._terms_of(measured)
+        terms = terms if pinned is None else pinned_terms(terms, pinned)
         background = self._background(key, sight)
+        hot = HotLoad(key, measured.load, measured.current, measured.largest_sub)
         if standing is None or not standing.partitions:
-            return _new(HotLoad(key, measured.load, measured.current), background, terms)
+            return _new(hot, background, terms)
         if not self.stands(standing, len(loads)):
             # Its shards may lie anywhere: planned as if it had none.
-            return _new(HotLoad(key, measured.load, None), background, terms)
-        plan = resize(HotLoad(key, measured.load, measured.current), standing, background, terms)
+            return _new(hot._replace(current=None), background, terms)
+        plan = resize(hot, standing, background, terms)
         return None if plan is None or self._is_held(plan, standing, sight.moment, pinned) else plan
+
+    def is_past(self, route: Route, measured: Measured, partitions: int) -> bool:
+        """Whether a plan was made for another partition count, or other settings, and none is needed any more.
+
+        Not asked of what is not measured whole: a plan is not given up for want of sight.
+        """
+        sure = bool(measured.load) and measured.worth_fitting
+        return bool(route.partitions) and sure and not self.stands(route, partitions)
+
+    def _terms_of(self, measured: Measured) -> Terms:
+        """The terms of a key: those of its tenant's policy, a partition's capacity being that for the loads' time."""
+        policy = measured.policy or self._spec.policy
+        capacity_per_s = policy.partition_capacity_per_s
+        capacity = None if capacity_per_s is None or not measured.loads_s else capacity_per_s * measured.loads_s
+        return terms_of(self._spec, policy, capacity=capacity)
 
     def stands(self, route: Route, partitions: int) -> bool:
         """Whether the shards of a route still land where it says."""
