@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Final
 
 from hotshard.core.policy.thresholds import OF_THE_VIEWS, Policy
-from hotshard.settings.kinds import Kind, Number
+from hotshard.settings.kinds import Kind, Number, Switch
 from hotshard.settings.pinning import PinWord
 from hotshard.settings.setting import Setting
 
@@ -64,6 +64,11 @@ POLICY_ROWS: Final = (
     _row("min_shards", Number(1, 10_000), "A key is split over at least so many partitions,"),
     _row("max_shards", Number(2, 10_000), "and over at most so many."),
     _row("resize_s", _TIME, "Least time between two changes of a plan.", "s"),
+    _row(
+        "retire_ineffective",
+        Switch(),
+        "A plan that does not do what it promised is retired, and none is made for its key within flap_window_s.",
+    ),
 )
 
 POLICY_KEYS: Final = frozenset(field.name for field in fields(Policy))

@@ -10,6 +10,8 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from hotshard.core.deciding import events
 from hotshard.core.deciding.book import RouteBook
 from hotshard.core.deciding.heat import TopicHeat
@@ -243,7 +245,9 @@ class TopicDecider:
             epoch = Epoch(self._registry_epoch, judged.skewed.end_ms)
             yield self._event(EventType.PARTITION_SKEW, judged.skewed, epoch, moment)
         for missed in judged.ineffective:
-            yield self._event(EventType.PLAN_INEFFECTIVE, missed, missed.epoch, moment)
+            retired = missed.retired and self._desk.give_up(missed, moment.now_ms)
+            told = msgspec.structs.replace(missed, retired=retired)
+            yield self._event(EventType.PLAN_INEFFECTIVE, told, told.epoch, moment)
 
     def hear_lag(self, lag: Iterable[LagEvidence]) -> None:
         """The lag of the topic's groups as it was just read, for the windows that close until the next is heard."""

@@ -14,6 +14,8 @@ from hotshard.core.causes.table import judge
 from hotshard.core.deciding.effect import REASONS, Seen, effect, is_to_be_told, remembered
 from hotshard.core.deciding.gathering import Gatherer
 from hotshard.core.deciding.recalled import RECENT, JudgingMemory, WindowMemory
+from hotshard.core.keys import tenant_of
+from hotshard.core.policy.choosing import Policies
 from hotshard.core.policy.rules import limits
 from hotshard.core.wire.event import Ineffective, Skewed
 from hotshard.core.wire.route import HotKind, RouteState
@@ -56,6 +58,7 @@ class Judging:
         memory = memory or JudgingMemory()
         self._spec = spec
         self._book = book
+        self._policies = Policies(spec.policy, spec.tenant_policies, lambda key: tenant_of(key, spec.layout))
         self._gatherer = Gatherer(spec=spec, partitions=partitions, book=book)
         self._windows = memory.windows
         self._skewed_ms, self._skew_told = memory.skewed_ms, memory.skew_told
@@ -189,8 +192,8 @@ class Judging:
             completeness=evidence.completeness,
         )
 
-    def _least_share(self, _: bytes) -> float:
-        return limits(self._spec.policy, self._gatherer.partitions, HotKind.KEY).keep_share
+    def _least_share(self, key: bytes) -> float:
+        return limits(self._policies.of(key), self._gatherer.partitions, HotKind.KEY).keep_share
 
     def _ineffective(self, route: Route, seen: Seen, found: Effect, windows: int) -> Ineffective:
         reason = found.reason or ""
@@ -213,6 +216,7 @@ class Judging:
             reason=reason,
             numbers={name: round(value, 6) for name, value in found.numbers.items()},
             advice=sentence(what, REASONS[reason][1], None),
+            retired=self._policies.of(route.base_key).retire_ineffective,
         )
 
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Final
 
 from hotshard.core.deciding.book import LIVE
 from hotshard.core.deciding.drafting import why_not_given
-from hotshard.core.deciding.wishes import differ_at_the_tail
+from hotshard.core.deciding.wishes import DETECTOR, differ_at_the_tail
 from hotshard.core.planning.allowed import forbidden
 from hotshard.core.topic import Mode, Ordering
 from hotshard.core.wire.command import CommandKind
+from hotshard.core.wire.names import key_bytes
 from hotshard.core.wire.orders import Approval, Done, Given, Outcome, Pause, PinOrder
 from hotshard.core.wire.route import RouteState
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from hotshard.core.deciding.wishes import Wishes
     from hotshard.core.topic import TopicSpec
     from hotshard.core.wire.command import Command, Heard
+    from hotshard.core.wire.event import Ineffective
     from hotshard.core.wire.route import Route
 
 #: How long nothing is planned after a ``retire`` that does not say: else what is hot would be split again at once.
@@ -64,6 +66,18 @@ class Desk:
         )
         self.wishes.done(done)
         return done
+
+    def give_up(self, plan: Ineffective, now_ms: int) -> bool:
+        """Let a plan that did not help be retired with the next step, and none be made for its key for a while.
+
+        False where nothing is done: the topic is frozen, or a person wants the key split.
+        """
+        if self.wishes.frozen is not None or self.wishes.split(key_bytes(plan.key, plan.key_b64)) is not None:
+            return False
+        pause_s = max(LEAST_PAUSE_S, self.spec.policy.flap_window_s)
+        given = Given(by=DETECTOR, at_ms=now_ms, reason=plan.reason)
+        until_ms = now_ms + round(pause_s * 1000)
+        return self.wishes.pause(Pause(key=plan.key, key_b64=plan.key_b64, until_ms=until_ms, given=given))
 
     def live(self, key: bytes) -> Route | None:
         route = self.book.get(key)

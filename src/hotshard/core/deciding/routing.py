@@ -71,7 +71,10 @@ class Router:
         return tuple(turns)
 
     def obey(self, moment: Moment) -> tuple[Turn, ...]:
-        """Retire what a person wants retired, and what did not help. May be asked at any moment: an epoch is given once to each key."""
+        """Retire what a person wants retired, and what did not help.
+
+        May be asked at any moment: an epoch is given once to each key.
+        """
         return tuple(
             self._retire(route, self._wishes.why_paused(route.base_key, moment.now_ms), moment)
             for route in self._book.live()

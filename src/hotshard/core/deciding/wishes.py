@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 #: The key under which a pause of the whole topic is kept.
 _ALL: Final = b""
 
+#: Who pauses a key whose plan did not help.
+DETECTOR: Final = "hotshard"
+
 _Order = TypeVar("_Order", Approval, Pause, PinOrder)
 
 
@@ -99,6 +102,12 @@ class Wishes:
             return False
         found = (self._pauses.get(each) for each in (_ALL, key))
         return any(pause is not None and now_ms < pause.until_ms for pause in found)
+
+    def why_paused(self, key: bytes, now_ms: int) -> str:
+        """The reason code with which a plan ends whose key is paused."""
+        pause = self._pauses.get(key)
+        by_detector = pause is not None and now_ms < pause.until_ms and pause.given.by == DETECTOR
+        return "ineffective" if by_detector else "retired_by_person"
 
     def consents(self, key: bytes, plan: Shards) -> bool:
         """Whether a person wants this plan given to producers: it was approved, or its key is pinned to be split."""

@@ -58,6 +58,8 @@ class Policy:
     max_shards: int = 64
     #: Least time between two changes of one plan.
     resize_s: float = 5.0
+    #: A plan that did not do what it promised is retired, and none is made for its key within the flap window.
+    retire_ineffective: bool = False
 
 
 #: What is the same for all tenants of a topic, as they are measured by the same views.
