@@ -32,6 +32,8 @@ class Slab:
     discriminators: list[bytes | None] | None = None
     #: Records in the range that could not be read and were left out of the columns.
     skipped: int = 0
+    #: Records whose tenant or discriminator was looked for in a value that is no JSON; they are in the columns.
+    damaged: int = 0
 
     def __len__(self) -> int:
         return len(self.keys)

@@ -10,9 +10,10 @@ import msgspec
 
 from hotshard.core.panes.candidates import Candidates, candidate_load
 from hotshard.core.panes.clock import PaneClock
+from hotshard.core.panes.pulse import Pulse
 from hotshard.core.sketching.counter import PaneCounter, PutAside
+from hotshard.core.sketching.distinct import WindowDistinct
 from hotshard.core.sketching.history import History, Recent
-from hotshard.core.topic import KeyLayout
 from hotshard.core.wire.pane import HeavyList, Pane, travelling_key
 from hotshard.errors import PaneGapError
 
@@ -66,7 +67,8 @@ class PartitionPanes:
 
     ``partition_of`` gives the production partition of a key on a record, where partitions are computed
     (None: the key has no place of its own). It is called once per distinct key and some thousand
-    records, so it should remember; one memory may serve all partitions of a topic.
+    records, so it should remember; one memory may serve all partitions of a topic. ``pulse`` is shared by all
+    partitions of a topic that a worker has; without one this partition is taken for all of it.
     All times are milliseconds of the worker's clock unless they are said to be event time.
     """
 
@@ -83,6 +85,7 @@ class PartitionPanes:
         window_ms: int,
         pane_ms: int = 1000,
         partition_of: Callable[[bytes], int | None] | None = None,
+        pulse: Pulse | None = None,
     ) -> None:
         #: End of what is counted, where the next slab must start.
         self.position = start
@@ -98,10 +101,13 @@ class PartitionPanes:
         self._last_ms = now_ms
         self._aliases: Mapping[bytes, bytes] = {}
         self._history = History()
-        self._candidates = Candidates(spec.policy.floor_fast)
+        self._distinct_keys, self._distinct_tenants = WindowDistinct(), WindowDistinct()
         self._aside: deque[PutAside] = deque(maxlen=_ASIDE_KEPT)
         self._sealed: deque[Pane] = deque()
         self._open = self._opened(now_ms)
+        pulse = pulse or Pulse(spec, spec.partitions or 1)
+        pulse.join((source, partition), lambda: self._open.counter.load_so_far, now_ms)
+        self._candidates = Candidates(pulse, (source, partition), partition_of)
 
     @property
     def waiting(self) -> int:
@@ -159,28 +165,23 @@ class PartitionPanes:
         """Close the open pane and open the next at its end; nothing when there is nothing in it."""
         if self.position == self._open.start:
             return
-        pane = self._version(now_ms)
+        pane = self._version(now_ms, final=True)
         self._open.counter.remember(self._history, pane.time_ms // self._window_ms)
-        self._candidates.close(pane.keys.rows)
+        self._candidates.seal(pane)
         self._sealed.append(pane)
         self._open = self._opened(now_ms)
 
     def early(self, now_ms: int) -> Pane | None:
-        """A version of the open pane, when a key is heavy in it that nobody was told of; else None.
+        """A version of the open pane, when its counts show something hot that nobody was told of; else None.
 
-        Such a key has at least 10 % of the pane's load and the policy's floor for the fast view, is not
-        routed, and has twice what the last version said of it. Nothing is said early while a sealed pane
-        waits or when the pane is no longer live. Cheap enough to be asked ten times a second.
+        What is hot and what is news :class:`Candidates` says; a key that is routed is none. Nothing is said early
+        while a sealed pane waits or when the pane is no longer live. Cheap enough to be asked ten times a second.
         """
         pane = self._open
         if self._sealed or not pane.unchecked or not self._is_live(pane.clock.about_ms(), now_ms):
             return None
         pane.unchecked = False
-        if not self._has_news():
-            return None
-        version = self._version(now_ms)
-        self._candidates.tell(version.keys.rows)
-        return version
+        return self._version(now_ms) if self._candidates.any_new(pane.counter, self._aliases, now_ms) else None
 
     def publishable(self) -> Pane | None:
         """The oldest sealed pane: the one that may be published and committed, the same until it is."""
@@ -219,18 +220,14 @@ class PartitionPanes:
     def _is_live(self, time_ms: int | None, now_ms: int) -> bool:
         return self.position >= self._high_watermark or time_ms is None or now_ms - time_ms <= _BEHIND_MS
 
-    def _has_news(self) -> bool:
-        counter = self._open.counter
-        least = self._candidates.least(counter.load_so_far)
-        return counter.load_so_far >= least and self._candidates.any_new(
-            counter.lower_bounds(least, without=self._aliases)
-        )
-
-    def _version(self, now_ms: int) -> Pane:
-        """The open pane as it is now."""
+    def _version(self, now_ms: int, *, final: bool = False) -> Pane:
+        """The open pane as it is now; ``final``: it takes no more, so that its names may count in its window."""
         pane, counter = self._open, self._open.counter
         counter.settle()
         time_ms, span_ms = pane.clock.time(pane.opened_ms, now_ms)
+        window, keys = time_ms // self._window_ms, counter.heavy_keys()
+        if final:
+            counter.count_distinct(self._distinct_keys, self._distinct_tenants, window)
         return Pane(
             topic=self._spec.name,
             source=self._source,
@@ -246,9 +243,16 @@ class PartitionPanes:
             skipped=counter.skipped,
             failed=counter.failed,
             loads=dict(counter.loads),
-            keys=self._with_recent(counter.heavy_keys(), counter.load, time_ms),
-            tenants=HeavyList() if self._spec.layout is KeyLayout.ENTITY else counter.heavy_tenants(),
+            keys=self._with_recent(keys, counter.load, time_ms),
+            tenants=counter.heavy_tenants(),
             exact={travelling_key(key): load for key, load in counter.exact.items()},
+            distinct_keys=max(counter.distinct_keys, self._distinct_keys.count(window)),
+            distinct_tenants=max(counter.distinct_tenants, self._distinct_tenants.count(window)),
+            subs=counter.heavy_subs(),
+            tenant_of=counter.tenant_of(keys),
+            unkeyed_load=counter.unkeyed_load,
+            untenanted=counter.untenanted,
+            damaged=counter.damaged,
             time_ms=time_ms,
             span_ms=span_ms,
             opened_ms=pane.opened_ms,

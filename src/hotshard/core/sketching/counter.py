@@ -6,21 +6,23 @@ from collections import Counter
 from operator import length_hint
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from hotshard.core.sketching.beside import SubUnits, TenantColumn, add_sizes
 from hotshard.core.sketching.binding import CountMin
+from hotshard.core.sketching.names import by_tenant, fold, shorten
 from hotshard.core.sketching.tally import EXACT_NAMES, Tally
-from hotshard.core.topic import KeyLayout, Load
-from hotshard.core.wire.pane import WHOLE_KEY_BYTES, HeavyList, travelling_key
+from hotshard.core.topic import KeyLayout, Load, Place
+from hotshard.core.wire.pane import HeavyList, travelling_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
+    from hotshard.core.sketching.distinct import WindowDistinct
     from hotshard.core.sketching.history import History
     from hotshard.core.slab import Slab
     from hotshard.core.topic import TopicSpec
 
 #: Bytes of records after which pending keys are settled, lest long keys pile up.
 _PENDING_BYTES: Final = 4_000_000
-_SEPARATOR: Final = b"\x1f"
 
 
 class PutAside(NamedTuple):
@@ -53,8 +55,9 @@ class PaneCounter:
     """
 
     __slots__ = (
-        "_aliases", "_counts", "_keys", "_partition", "_partition_of", "_pending", "_pending_bytes", "_put_aside",
-        "_spec", "_tenants", "exact", "failed", "load", "loads", "records", "size_bytes", "skipped", "unkeyed",
+        "_aliases", "_beside", "_by_record", "_counts", "_keys", "_partition", "_partition_of", "_pending",
+        "_pending_bytes", "_put_aside", "_spec", "_subs", "_tenants", "damaged", "exact", "failed", "load", "loads",
+        "records", "size_bytes", "skipped", "unkeyed",
     )  # fmt: skip
 
     def __init__(
@@ -65,7 +68,7 @@ class PaneCounter:
         put_aside: Callable[[PutAside], None],
         aliases: Mapping[bytes, bytes],
     ) -> None:
-        self.records = self.size_bytes = self.unkeyed = self.skipped = self.failed = 0
+        self.records = self.size_bytes = self.unkeyed = self.skipped = self.failed = self.damaged = 0
         #: Settled load of keyed records, in all and by production partition.
         self.load = 0
         self.loads: dict[int, int] = {}
@@ -73,6 +76,7 @@ class PaneCounter:
         self.exact = dict.fromkeys(aliases, 0)
         self._aliases = aliases
         self._spec = spec
+        self._by_record = spec.load is Load.RECORDS
         self._partition = partition
         self._partition_of = partition_of
         self._put_aside = put_aside
@@ -82,6 +86,9 @@ class PaneCounter:
         self._pending_bytes = 0
         # Made once keys are too many for an exact tally; until then that tally can go to the history.
         self._counts: CountMin | None = None
+        # Made when a slab has such a column.
+        self._beside: TenantColumn | None = None
+        self._subs: SubUnits | None = None
 
     def add(self, slab: Slab) -> None:
         self.records += len(slab.keys)
@@ -90,29 +97,54 @@ class PaneCounter:
         self.size_bytes += size_bytes
         self._pending_bytes += size_bytes
         self._gather(slab)
-        if None in self._pending:
+        some_unkeyed = None in self._pending
+        if some_unkeyed:
             self._forget_unkeyed(slab)
+        if slab.tenants is not None or slab.discriminators is not None:
+            self._add_columns(slab, some_unkeyed=some_unkeyed)
         if len(self._pending) > EXACT_NAMES or self._pending_bytes > _PENDING_BYTES:
             self.settle()
 
     def settle(self) -> None:
         """Put what is pending into totals and tallies."""
-        if not self._pending:
-            return
+        if self._pending:
+            self._settle_keys()
+        if self._beside is not None:
+            damaged = self._beside.settle(self._tenants, self._keys, self.load, self._aliases)
+            if damaged:
+                self._fail(None, None, self._records_in(damaged), TypeError("not a tenant, or not a size"))
+        if self._subs is not None:
+            self._subs.settle(self._aliases)
+
+    def _settle_keys(self) -> None:
         loads = self._valid(self._pending)
         self._pending, self._pending_bytes = Counter(), 0
         self._place(loads)
         for key in self.exact.keys() & loads.keys():
             self.exact[key] += loads[key]
-        _fold(loads, self._aliases)
-        _shorten(loads)
-        if self._spec.layout is not KeyLayout.ENTITY:
-            self._tenants.add(_by_tenant(loads, alone=self._spec.layout is KeyLayout.TENANT))
+        fold(loads, self._aliases)
+        shorten(loads)
+        if self._spec.layout is not KeyLayout.ENTITY and self._spec.tenant.place is Place.KEY and self._beside is None:
+            self._tenants.add(by_tenant(loads, alone=self._spec.layout is KeyLayout.TENANT))
         before = self._keys.exact
         self._keys.add(loads)
         if self._keys.exact is None:
             self._count(before or {})
             self._count(loads)
+
+    def _add_columns(self, slab: Slab, *, some_unkeyed: bool) -> None:
+        self.damaged += slab.damaged
+        try:
+            if slab.tenants is not None:
+                self._beside = self._beside or TenantColumn(self._spec.load)
+                self._beside.add(slab, slab.tenants, some_unkeyed=some_unkeyed)
+            if slab.discriminators is not None and self._aliases:
+                self._subs = self._subs or SubUnits(self._spec.load)
+                self._subs.add(slab, slab.discriminators, self._aliases)
+        except Exception as error:  # noqa: BLE001  # no record may end the worker
+            self._fail(None, None, len(slab.keys), error)
+        if (self._beside and self._beside.full) or (self._subs and self._subs.full):
+            self.settle()
 
     @property
     def load_so_far(self) -> int:
@@ -123,7 +155,38 @@ class PaneCounter:
         return self._keys.heavy(self.load)
 
     def heavy_tenants(self) -> HeavyList:
-        return self._tenants.heavy(self.load)
+        return self._tenants.heavy(self.load + self.unkeyed_load)
+
+    def heavy_subs(self) -> HeavyList:
+        """The heaviest sub-units of the keys that are counted exactly, where slabs have discriminators."""
+        return self._subs.heavy() if self._subs is not None else HeavyList()
+
+    def tenant_of(self, keys: HeavyList) -> dict[bytes, bytes] | None:
+        """The tenants of listed keys, and of those counted exactly, that surely had just one; None without a column."""
+        if self._beside is None:
+            return None
+        return self._beside.of({*(row.key for row in keys.rows), *map(travelling_key, self._aliases.values())})
+
+    @property
+    def unkeyed_load(self) -> int:
+        return self._beside.unkeyed_load if self._beside is not None else 0
+
+    @property
+    def untenanted(self) -> int:
+        return self._beside.untenanted if self._beside is not None else 0
+
+    @property
+    def distinct_keys(self) -> int:
+        return self._keys.distinct
+
+    @property
+    def distinct_tenants(self) -> int:
+        return self._tenants.distinct
+
+    def count_distinct(self, keys: WindowDistinct, tenants: WindowDistinct, window: int) -> None:
+        """Let the settled names count in a window."""
+        self._keys.count_distinct(keys, window)
+        self._tenants.count_distinct(tenants, window)
 
     def lower_bounds(self, load: int, without: Mapping[bytes, bytes]) -> dict[bytes, int]:
         """Keys whose true load is at least ``load`` (above 0), with a lower bound; what is pending is not settled.
@@ -139,6 +202,19 @@ class PaneCounter:
             if name not in without
         }
         return {name: lower for name, lower in lowers.items() if lower >= load}
+
+    def lower(self, key: bytes) -> int:
+        """A lower bound of the load of a key as it travels, what is pending included."""
+        return self._keys.lower(key) + self._pending[key]
+
+    def tenants_from(self, load: int) -> dict[bytes, int]:
+        """The settled lower bounds of the tenants that have at least ``load``, which is above 0."""
+        tenants = self._tenants
+        return {tenant: lower for tenant in tenants.at_least(load) if (lower := tenants.lower(tenant)) >= load}
+
+    def tenant_beside(self, key: bytes) -> bytes | None:
+        """The tenant that stands beside a key as it travels, where that surely had just one."""
+        return None if self._beside is None else self._beside.of([key]).get(key)
 
     def remember(self, history: History, window: int) -> None:
         """Give the settled load of every key to ``history``, after which this counter is spent."""
@@ -164,7 +240,7 @@ class PaneCounter:
                 if self._spec.load is Load.RECORDS:
                     self._pending.update(keys)
                 else:
-                    _add_sizes(self._pending, keys, sizes)
+                    add_sizes(self._pending, keys, sizes)
                 return  # noqa: TRY300  # an else would have to leave the loop all the same
             except Exception as error:  # noqa: BLE001  # no record may end the worker
                 # The record at fault has left the iterators; counting goes on behind it.
@@ -179,7 +255,7 @@ class PaneCounter:
     def _valid(self, pending: Counter[bytes | None]) -> dict[bytes, int]:
         """What is pending, as bytes with a load above 0, which the sketches rely on."""
         loads: dict[bytes, int] = pending  # type: ignore[assignment]  # None has been taken out
-        if set(map(type, loads)) <= {bytes} and min(loads.values()) > 0:
+        if set(map(type, loads)) <= {bytes} and (self._by_record or min(loads.values()) > 0):
             return loads
         for key, load in tuple(loads.items()):
             if type(key) is not bytes or load < 0:
@@ -223,40 +299,3 @@ class PaneCounter:
         if self._counts is None:
             self._counts = CountMin()
         self._counts.add(loads)
-
-
-def _add_sizes(pending: dict[bytes | None, int], keys: Iterable[bytes | None], sizes: Iterable[int]) -> None:
-    get = pending.get
-    for key, size in zip(keys, sizes, strict=False):
-        pending[key] = get(key, 0) + size
-
-
-def _fold(loads: dict[bytes, int], aliases: Mapping[bytes, bytes]) -> None:
-    """Move the load of every key that has a base key to it."""
-    for key in aliases.keys() & loads.keys():
-        base = aliases[key]
-        if base != key:
-            loads[base] = loads.get(base, 0) + loads.pop(key)
-
-
-def _shorten(loads: dict[bytes, int]) -> None:
-    """Give long keys the form in which they travel."""
-    if max(map(len, loads), default=0) > WHOLE_KEY_BYTES:
-        for key in tuple(loads):
-            if len(key) > WHOLE_KEY_BYTES:
-                short = travelling_key(key)
-                loads[short] = loads.get(short, 0) + loads.pop(key)
-
-
-def _by_tenant(loads: dict[bytes, int], *, alone: bool) -> dict[bytes, int]:
-    """The load by tenant: ``core.keys.tenant_of`` of every key, written out as it is called for each of them.
-
-    ``alone``: a key without a separator is a tenant, else it has none.
-    """
-    tenants: dict[bytes, int] = {}
-    get = tenants.get
-    for key, load in loads.items():
-        tenant, separator, _ = key.partition(_SEPARATOR)
-        if tenant and (separator or alone):
-            tenants[tenant] = get(tenant, 0) + load
-    return tenants

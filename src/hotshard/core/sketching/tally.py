@@ -5,11 +5,15 @@ from __future__ import annotations
 from bisect import bisect_right
 from itertools import starmap
 from operator import itemgetter
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from hotshard.core.sketching.binding import FrequentItems
+from hotshard.core.sketching.distinct import Distinct
 from hotshard.core.sketching.merging import least_listed
 from hotshard.core.wire.pane import HeavyList, Row
+
+if TYPE_CHECKING:
+    from hotshard.core.sketching.distinct import WindowDistinct
 
 #: Names counted exactly before a sketch takes over.
 EXACT_NAMES: Final = 2048
@@ -20,11 +24,13 @@ MAX_ROWS: Final = 256
 class Tally:
     """Load by name. Names are in the form in which they travel, loads are above 0."""
 
-    __slots__ = ("_exact", "_sketch")
+    __slots__ = ("_distinct", "_exact", "_sketch")
 
     def __init__(self) -> None:
         self._exact: dict[bytes, int] = {}
         self._sketch: FrequentItems | None = None
+        # Made with the sketch; before, the names are at hand.
+        self._distinct: Distinct | None = None
 
     def add(self, loads: dict[bytes, int]) -> None:
         """Count ``loads``, which belongs to the tally from then on."""
@@ -33,14 +39,31 @@ class Tally:
             return
         if self._sketch is None:
             self._sketch = FrequentItems()
-            _feed(self._sketch, self._exact)
+            self._feed(self._sketch, self._exact)
             self._exact = {}
-        _feed(self._sketch, loads)
+        self._feed(self._sketch, loads)
+
+    def _feed(self, sketch: FrequentItems, loads: dict[bytes, int]) -> None:
+        sketch.add(loads)
+        self._distinct = self._distinct or Distinct()
+        self._distinct.add(loads)
 
     @property
     def exact(self) -> dict[bytes, int] | None:
         """The load of every name, or None once they are too many for that."""
         return self._exact if self._sketch is None else None
+
+    @property
+    def distinct(self) -> int:
+        """How many names there are, about so once there are many."""
+        return len(self._exact) if self._distinct is None else self._distinct.count
+
+    def count_distinct(self, into: WindowDistinct, window: int) -> None:
+        """Let all names count in a window."""
+        if self._distinct is None:
+            into.add(window, self._exact)
+        else:
+            into.merge(window, self._distinct)
 
     def lower(self, name: bytes) -> int:
         return self._exact.get(name, 0) if self._sketch is None else self._sketch.lower(name)
@@ -70,12 +93,6 @@ def _listed_exactly(loads: dict[bytes, int], least: int) -> HeavyList:
     count = min(MAX_ROWS, bisect_right(ranked, -least, key=lambda row: -row[1]))
     error = ranked[count][1] if count < len(ranked) else 0
     return HeavyList(tuple([Row(name, load, load) for name, load in ranked[:count]]), error)
-
-
-def _feed(sketch: FrequentItems, loads: dict[bytes, int]) -> None:
-    update = sketch.update
-    for name, load in loads.items():
-        update(name, load)
 
 
 def _sum(one: dict[bytes, int], other: dict[bytes, int]) -> dict[bytes, int]:

@@ -108,8 +108,15 @@ class Pane(msgspec.Struct, frozen=True, kw_only=True, tag="pane", tag_field="kin
     distinct_tenants: Count = 0
     #: Sub-units of keys that are counted exactly, where the topic has a discriminator: see :func:`sub_name`.
     subs: HeavyList = HeavyList()
-    #: The one tenant of all records of a listed key, where tenants do not stand in the key; others are left out.
-    tenant_of: dict[bytes, bytes] = {}
+    #: The one tenant of all records of a listed key, where tenants stand beside the keys (None: they do not); a key
+    #: of several tenants, or of which that is not known for sure, is left out.
+    tenant_of: dict[bytes, bytes] | None = None
+    #: Where tenants stand beside the keys: load of the records without a key that have a tenant. It is in ``tenants``.
+    unkeyed_load: Count = 0
+    #: Records in which a tenant was looked for beside the key and not found, and values in which tenant or
+    #: discriminator were looked for and that are no JSON.
+    untenanted: Count = 0
+    damaged: Count = 0
     #: Event time: the median of the records' timestamps, and the span of their bulk.
     time_ms: Time
     span_ms: Time
