@@ -212,6 +212,16 @@ CASES: dict[str, tuple[Evidence, Cause, Treatment, str]] = {
     "a tenant in one of ten windows": (
         replace(CALM, hot_tenants=(tenant(0.5),), windows_hot=1), C.BURST, T.NONE, "burst",
     ),
+    "a tenant that is hot by one key, which is split": (
+        replace(
+            CALM, hot_tenants=(tenant(0.5),), hot_keys=(hot_name(HOT, 2900, 6000, tenant=b"acme", routed=True),)
+        ),
+        C.NONE, T.NONE, "plan_holds",
+    ),
+    "a tenant with one hot key that is a small part of it": (
+        replace(CALM, hot_tenants=(tenant(0.5),), hot_keys=(hot_name(HOT, 300, 6000, tenant=b"acme", routed=True),)),
+        C.HOT_TENANT, T.ISOLATE, "many_lukewarm_keys",
+    ),
     # The rest.
     "middling keys fall together": (colliding(60), C.COLLISION, T.NONE, "collision_tolerable"),
     "many middling keys fall together": (

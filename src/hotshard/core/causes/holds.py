@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from hotshard.core.causes import consumers, outcome
 from hotshard.core.causes.looks import framed_alike, is_of_the_clock, is_series
 from hotshard.core.causes.measures import Spread, explained, keyed, with_unkeyed
+from hotshard.core.keys import SEPARATOR
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -45,7 +46,7 @@ def load_is_uneven(evidence: Evidence) -> bool:
 def nothing_is_wrong(evidence: Evidence) -> bool:
     """Load is even as far as can be told, and nothing else of what follows is there to be told."""
     return not (
-        load_is_uneven(evidence) or evidence.hot_tenants or any(holds(evidence) for holds in _WRONG_THOUGH_EVEN)
+        load_is_uneven(evidence) or wide_tenants(evidence) or any(holds(evidence) for holds in _WRONG_THOUGH_EVEN)
     )
 
 
@@ -166,9 +167,14 @@ def its_discriminator_is_hot(evidence: Evidence) -> bool:
     return key.largest_sub * key.lower > keyed(evidence).limit
 
 
+def wide_tenants(evidence: Evidence) -> tuple[HotName, ...]:
+    """The hot tenants that are not hot by keys of theirs that are hot themselves and make up half of their load."""
+    return tuple(tenant for tenant in evidence.hot_tenants if _by_hot_keys(evidence, tenant) < _HALF * tenant.lower)
+
+
 def a_tenant_is_hot(evidence: Evidence) -> bool:
-    """A tenant is hot by the sum of its keys."""
-    return bool(evidence.hot_tenants)
+    """A tenant is hot by the sum of its keys, and not by one or two of them."""
+    return bool(wide_tenants(evidence))
 
 
 def middling_keys_collide(evidence: Evidence) -> bool:
@@ -198,6 +204,15 @@ def places_are_not_one(evidence: Evidence) -> bool:
 _WRONG_THOUGH_EVEN: Final = (
     keys_are_missing, partition_is_stuck, consumers_are_slow, keys_are_of_the_clock, places_are_not_one,
 )  # fmt: skip
+
+
+def _by_hot_keys(evidence: Evidence, tenant: HotName) -> int:
+    begin = tenant.name + SEPARATOR.encode()
+    return sum(
+        key.lower
+        for key in evidence.hot_keys
+        if key.tenant == tenant.name or (key.tenant is None and key.name.startswith(begin))
+    )
 
 
 def _most(answers: Iterable[bool]) -> bool:

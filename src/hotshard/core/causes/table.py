@@ -92,7 +92,7 @@ def _about(cause: Cause, evidence: Evidence) -> HotName | None:
     if cause in {Cause.HOT_KEY, Cause.HOT_DISCRIMINATOR, Cause.FEW_KEYS}:
         return key
     if cause is Cause.BURST:
-        return key or tenant
+        return key or tenant or next(iter(evidence.hot_tenants), None)
     return tenant if cause is Cause.HOT_TENANT else None
 
 

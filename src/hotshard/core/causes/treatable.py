@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from hotshard.core.causes import outcome
-from hotshard.core.causes.holds import lead_key, load_is_uneven
+from hotshard.core.causes.holds import lead_key, load_is_uneven, wide_tenants
 from hotshard.core.causes.looks import framed_alike, is_placeholder, is_total
 from hotshard.core.causes.measures import keyed
 from hotshard.core.partitioners import partitioner
@@ -179,8 +179,8 @@ def it_is_a_total(evidence: Evidence) -> bool:
 
 
 def lead_tenant(evidence: Evidence) -> HotName | None:
-    """The heaviest hot tenant."""
-    return max(evidence.hot_tenants, key=lambda tenant: (tenant.lower, tenant.name), default=None)
+    """The heaviest of the hot tenants that are not hot by one key."""
+    return max(wide_tenants(evidence), key=lambda tenant: (tenant.lower, tenant.name), default=None)
 
 
 def no_partitions_would_be_left(evidence: Evidence) -> bool:
