@@ -21,6 +21,7 @@ from hotshard.doors.kafka.contract import Out, TopicWanted
 from hotshard.doors.kafka.memory import MemoryKafka
 from hotshard.doors.redis.memory import MemoryRegistry
 from hotshard.errors import HotshardError, UnavailableError
+from hotshard.job.commands import CommandReader
 from hotshard.job.decide import Deciding, Seating
 from hotshard.job.observe import Observer, Observing
 from hotshard.job.registry import RegistryKeeper
@@ -274,7 +275,14 @@ class Deciders:
     """A worker's deciding half on twins. Several may share one in-memory Kafka, as workers do."""
 
     def __init__(
-        self, kafka: MemoryKafka, clock: ManualClock, *, topics: Sequence[str] = (TOPIC,), partitions: int = 2
+        self,
+        kafka: MemoryKafka,
+        clock: ManualClock,
+        *,
+        topics: Sequence[str] = (TOPIC,),
+        partitions: int = 2,
+        registry: MemoryRegistry | None = None,
+        **of_each: Any,  # noqa: ANN401 - any field of the topics' specs
     ) -> None:
         self.kafka = kafka
         self.clock = clock
@@ -284,14 +292,15 @@ class Deciders:
         self.seeks: list[Mapping[TP, int]] = []
         self.at_seek = Gate()
         self.fail_seeks = 0
-        self.registry = MemoryRegistry(clock)
+        self.registry = registry or MemoryRegistry(clock)
         self.says = Says(clock)
         self.keeper = RegistryKeeper(self.registry, self.says)
-        self._setups = {name: setup(replace(spec(), name=name)) for name in topics}
+        self._setups = {name: setup(replace(spec(**of_each), name=name)) for name in topics}
         seating = Seating(panes_topic=PANES, partitions=partitions, topics=topics, make_seat=self._seat)
         self.seating = seating
         self.deciding = Deciding(seating, keeper=self.keeper, clock=clock, says=self.says)
         self.deciding.consumer = self
+        self.commands = CommandReader(self.registry, self.deciding, clock=clock, says=self.says)
 
     def _seat(self, partition: int) -> Seat:
         speaker = GatedSpeaker(self.kafka.speaker(f"seat-{partition}"), self.gates)
@@ -305,6 +314,11 @@ class Deciders:
 
     def _decider(self, topic: str, head: TopicHead | None, routes: Collection[Route]) -> TopicDecider:
         return TopicDecider(self._setups[topic], head, routes, now_ms=self.clock.now_ms())
+
+    def recount(self, topic: str, partitions: int) -> None:
+        """Production has so many partitions now."""
+        self._setups[topic] = replace(self._setups[topic], partitions=partitions)
+        self.deciding.renew([topic])
 
     # -- what the consumer does ------------------------------------------------------------------
 
@@ -339,9 +353,10 @@ class Deciders:
         return self.kafka.cluster.partition(PANES, partition).committed(self.positions.get(partition, 0), 1 << 30)
 
     async def round(self, seconds: float = 0.0) -> None:
-        """Let time pass, read what there is, and decide."""
+        """Let time pass, read what there is, what people command too, and decide."""
         self.clock.advance(seconds)
         self.read()
+        await self.commands.read_safely()
         await self.deciding.decide_once()
 
     # -- what stands on hotshard's own topics ----------------------------------------------------

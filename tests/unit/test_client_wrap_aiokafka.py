@@ -202,13 +202,16 @@ async def test_partitions_are_given_only_where_the_topic_has_as_many_as_the_rout
     memory = MemoryRegistry()
     memory.store.publish(state(1, route(suffixes=(), partitions=(4, 6), partition_count=64, carry=Carry.PARTITION)))
     recorder = Recorder()
+    looks: list[None] = []
     monkeypatch.setattr(recorder.client.cluster, "partitions_for_topic", lambda _topic: seen or None)
+    monkeypatch.setattr(recorder.client, "force_metadata_update", lambda: looks.append(None))
     async with AsyncRegistry(memory) as registry:
         producer = shard(recorder, registry)
         await producer.send(TOPIC, b"v", BASE)
         await producer.send(TOPIC, b"v", BASE)
         assert {sent[2:4] for sent in recorder.sent} == ({(BASE, 4), (BASE, 6)} if given else {(BASE, None)})
         assert registry.counters.other_partition_count == (0 if given else 2)
+    assert len(looks) == (len(seen) == 63), "Kafka is asked again, once in a while, when the plan knows more partitions"
 
 
 async def test_a_suffix_is_followed_whatever_the_count(

@@ -524,6 +524,23 @@ async def test_nothing_is_heard_between_a_seek_that_is_wanted_and_the_seek(house
     await house.all_told(worker)
 
 
+def counts(worker: Deciders) -> list[int]:
+    """The partition counts that the worker's routes were made for."""
+    states = [decider.registry_state() for decider in worker.deciding.speaking()]
+    return [route.partition_count for one in states if one is not None for route in one.routes]
+
+
+async def test_a_topic_with_other_partitions_is_decided_on_anew_and_nothing_counts_twice(house: House) -> None:
+    worker = house.worker()
+    await worker.assigned()
+    await house.live(worker, FLOOD, 6)
+    assert counts(worker) == [6]
+    worker.recount(TOPIC, 12)
+    await house.live(worker, FLOOD, 10)
+    assert counts(worker) == [12]
+    await house.all_told(worker)
+
+
 async def test_a_message_heard_twice_counts_once(house: House) -> None:
     worker = house.worker()
     await worker.assigned()

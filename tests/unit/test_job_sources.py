@@ -12,7 +12,7 @@ from hotshard.doors.kafka.contract import TopicWanted
 from hotshard.doors.kafka.memory import MemoryKafka
 from hotshard.job import sources as sources_module
 from hotshard.job.says import Says
-from hotshard.job.sources import look_up
+from hotshard.job.sources import Recount, Watched, look_up
 from tests.support.deciding import SOURCE, spec
 from tests.support.eventually import eventually
 
@@ -63,3 +63,50 @@ async def test_a_source_that_is_missing_or_away_is_waited_for(
     watched = await looking
     assert watched.sources[SOURCE].partitions == 3
     assert f"source {SOURCE} is there again" in caplog.text
+
+
+async def recounted(watched: Watched, mirror: MemoryKafka, production: MemoryKafka) -> set[str]:
+    """The topics of which another look at the clusters tells that they have changed."""
+    changed: set[str] = set()
+    await Recount(watched, mirror.admin(), production.admin(), Says(ManualClock()), changed.update).look()
+    return changed
+
+
+def cluster(**counts: int) -> MemoryKafka:
+    kafka = MemoryKafka(clock=ManualClock())
+    for name, partitions in counts.items():
+        kafka.cluster.create(TopicWanted(name=name.replace("_", "."), partitions=partitions))
+    return kafka
+
+
+async def test_a_topic_that_has_other_partitions_now_is_told_and_placed_by_them(clock: ManualClock) -> None:
+    mirror = cluster(mirror_orders=1)
+    of = spec(partitions_from=PartitionsFrom.COMPUTED)
+    watched = await look_up([of], mirror.admin(), cluster(orders=6).admin(), Says(clock))
+    place = watched.sources[SOURCE].partition_of
+    assert place is not None
+    assert await recounted(watched, mirror, cluster(orders=6)) == set()
+    assert await recounted(watched, mirror, cluster(orders=12)) == {"orders"}
+    assert watched.partitions == {"orders": 12}
+    assert {place(f"key-{number}".encode()) for number in range(500)} == set(range(12))
+    assert await recounted(watched, mirror, cluster(orders=12)) == set()
+
+
+async def test_a_count_that_the_settings_give_is_never_asked_for_again(clock: ManualClock) -> None:
+    mirror = cluster(mirror_orders=6)
+    watched = await look_up([spec(partitions=6)], mirror.admin(), cluster().admin(), Says(clock))
+    assert await recounted(watched, mirror, cluster(orders=12)) == set()
+
+
+async def test_a_topic_that_is_gone_from_production_keeps_its_count_until_it_is_made_again(clock: ManualClock) -> None:
+    mirror = cluster(mirror_orders=3)
+    watched = await look_up([spec()], mirror.admin(), cluster(orders=6).admin(), Says(clock))
+    assert await recounted(watched, mirror, cluster()) == set()
+    assert await recounted(watched, mirror, cluster(orders=9)) == {"orders"}
+
+
+async def test_without_the_topic_in_production_its_sources_tell(clock: ManualClock) -> None:
+    watched = await look_up([spec()], cluster(mirror_orders=3).admin(), cluster().admin(), Says(clock))
+    assert await recounted(watched, cluster(mirror_orders=5), cluster()) == {"orders"}
+    assert watched.partitions == {"orders": 5}
+    assert await recounted(watched, cluster(), cluster()) == set()

@@ -141,6 +141,13 @@ class Deciding:
         held = (seat for partition, seat in self._seats.items() if partition not in self._lost)
         return tuple(decider for seat in held for decider in seat.deciders.values() if decider.caught_up)
 
+    def renew(self, topics: Collection[str]) -> None:
+        """Make the deciders of these topics anew, from the state: what they were made with has changed."""
+        for seat in self._seats.values():
+            if not seat.deciders.keys().isdisjoint(topics):
+                self._doubt(seat, 0.0)
+        self._heard.set()
+
     def look(self) -> None:
         """Decide soon: something was heard."""
         self._heard.set()

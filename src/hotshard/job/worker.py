@@ -21,13 +21,14 @@ from hotshard.job.registry import RegistryKeeper
 from hotshard.job.routed import Routed, follow_state
 from hotshard.job.says import Says
 from hotshard.job.seat import OwnTopics, Seat, SeatDoors
-from hotshard.job.sources import Watched, look_up
+from hotshard.job.sources import Recount, Watched, look_up
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Coroutine
 
     import faust
 
+    from hotshard.core.topic import TopicSpec
     from hotshard.core.wire.route import Route
     from hotshard.core.wire.state import TopicHead
     from hotshard.doors.kafka.contract import Kafka, Speaker
@@ -73,6 +74,7 @@ class Worker:
         self._spawn("state", lambda: follow_state(self._reader, self._topics.state, self._routed, self._says))
         self._spawn("registry", self._keeper.run)
         self._spawn("decide", self.deciding.decide_forever)
+        self._spawn("partitions", partial(self._recount, watched))
         # A connection of its own: what goes wrong with one of them does not close the other's.
         self.commands = CommandReader(self._make_registry(), self.deciding, clock=self._clock, says=self._says)
         self._spawn("commands", self.commands.run)
@@ -168,20 +170,11 @@ class Worker:
         return Observer(what, publisher=self._publisher, routed=self._routed, clock=self._clock, says=self._says)
 
     def _make_deciding(self, watched: Watched) -> Deciding:
-        setups = {
-            spec.name: Setup(
-                spec=spec,
-                partitions=watched.partitions[spec.name],
-                sources={name: watched.sources[name].partitions for name in spec.sources},
-                namespace=self._settings.worker.namespace,
-                window_ms=self._settings.worker.window_ms,
-                grace_ms=self._settings.worker.grace_ms,
-            )
-            for spec in self._settings.topic_specs()
-        }
+        specs = {spec.name: spec for spec in self._settings.topic_specs()}
 
         def make_decider(topic: str, head: TopicHead | None, routes: Collection[Route]) -> TopicDecider:
-            return TopicDecider(setups[topic], head, routes, now_ms=self._clock.now_ms())
+            setup = self._setup(specs[topic], watched)
+            return TopicDecider(setup, head, routes, now_ms=self._clock.now_ms())
 
         def make_seat(partition: int) -> Seat:
             return Seat(
@@ -194,10 +187,30 @@ class Worker:
         seating = Seating(
             panes_topic=self._topics.panes,
             partitions=self._settings.own_topics.partitions,
-            topics=tuple(setups),
+            topics=tuple(specs),
             make_seat=make_seat,
         )
         return Deciding(seating, keeper=self._keeper, clock=self._clock, says=self._says)
+
+    def _setup(self, spec: TopicSpec, watched: Watched) -> Setup:
+        """What a decider is made with, by what is known of the clusters now."""
+        return Setup(
+            spec=spec,
+            partitions=watched.partitions[spec.name],
+            sources={name: watched.sources[name].partitions for name in spec.sources},
+            namespace=self._settings.worker.namespace,
+            window_ms=self._settings.worker.window_ms,
+            grace_ms=self._settings.worker.grace_ms,
+        )
+
+    async def _recount(self, watched: Watched) -> None:
+        """Look again and again how many partitions production has; a topic that has others is decided on anew."""
+        mirror, production = self._mirror.admin(), self._production.admin()
+        try:
+            await Recount(watched, mirror, production, self._says, self.deciding.renew).run()
+        finally:
+            await mirror.stop()
+            await production.stop()
 
     def _make_speaker(self, partition: int) -> Speaker:
         """The holder of a seat's transactional id: the same for every worker, so that a new owner fences the old."""

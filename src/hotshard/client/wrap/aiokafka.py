@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+import time
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     from hotshard.client.routed import Spread
     from hotshard.client.router import Router
     from hotshard.client.wrap import Discriminate, Header
+
+#: Kafka is asked for partition counts out of turn at most this often.
+_LOOK_AGAIN_S: Final = 5.0
 
 
 def wrap(
@@ -49,6 +53,7 @@ class ShardedAIOKafkaProducer:
         self._registry = registry
         self._discriminator = discriminator
         self._routes_keys = routes_keys
+        self._look_from_s = 0.0
 
     async def send(  # noqa: PLR0913, PLR0917 - aiokafka's own signature
         self,
@@ -121,7 +126,16 @@ class ShardedAIOKafkaProducer:
         if not seen or len(seen) == found.partition_count:
             return True
         self._registry.route_outdated(topic, len(seen))
+        if len(seen) < found.partition_count:
+            self._look_again()
         return False
+
+    def _look_again(self) -> None:
+        """A plan for more partitions is news: the producer would hear of them within five minutes only."""
+        now_s = time.monotonic()
+        if now_s >= self._look_from_s:
+            self._look_from_s = now_s + _LOOK_AGAIN_S
+            self.wrapped.client.force_metadata_update()
 
     def _unless_ours(self, error: Exception) -> None:
         """Raise what would have happened without routing too.
