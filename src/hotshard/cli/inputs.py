@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 SCHEME: Final = "kafka://"
 _FORMAT_VARIABLE: Final = "HOTSHARD_FORMAT"
 _LAST_VARIABLE: Final = "HOTSHARD_LAST"
-_LAST: Final = "10m"
+_NOTHING: Final = ("it is empty", "nothing was written in that time; --last says how far back is read, --last all: all")
 _UNITS_S: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 #: Its name stands for whatever a file holds when settings are asked for it.
 _FILES_TOPIC: Final = "input"
@@ -59,6 +59,8 @@ class Input:
         else:
             yield from self._meter.watch(self.records, lambda: self.records.progress)
             self._meter.clear()
+        if not self.records.progress.rows:
+            tell(f"{self.name}: {_NOTHING[self.records.format == 'kafka']}")
         if self.records.skipped:
             tell(f"{self.name}: {count(self.records.skipped)} skipped; {self.records.complaint}")
         if self.records.damage is not None:
@@ -81,8 +83,8 @@ def add_input_flags(parser: argparse.ArgumentParser, environ: Mapping[str, str])
     flags = Flags(parser, environ)
     flags.value("--format", _FORMAT_VARIABLE, "of a file: tsv, jsonl, keys; auto finds out", metavar="FORMAT")
     flags.value(
-        "--last", _LAST_VARIABLE, f"of a topic: read what was written in this time, such as 90s, 10m, 2h, 7d, or all;"
-        f" {_LAST} if none", metavar="TIME",
+        "--last", _LAST_VARIABLE, "of a topic: read what was written in this time, such as 90s, 10m, 2h, 7d, or all;"
+        " 10m if none", metavar="TIME",
     )  # fmt: skip
     flags.value(
         "--config", FILE_VARIABLE, "settings: how to log in, how a topic's keys are built, thresholds", metavar="FILE"

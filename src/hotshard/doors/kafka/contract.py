@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
 
+    from hotshard.doors.kafka.stretch import StretchReader
+
 
 class Out(NamedTuple):
     """A message to be written. Key or value is given; without a partition the key chooses it (murmur2)."""
@@ -145,7 +147,7 @@ class Admin(Protocol):
 
 
 class Kafka(Protocol):
-    """One cluster; makes the four. What it makes belongs to the event loop it is used in."""
+    """One cluster; makes the five. What it makes belongs to the event loop it is used in."""
 
     def publisher(self) -> Publisher: ...
 
@@ -154,3 +156,7 @@ class Kafka(Protocol):
     def reader(self) -> Reader: ...
 
     def admin(self) -> Admin: ...
+
+    def stretches(self, *, committed: bool = False) -> StretchReader:
+        """``committed`` leaves out records of aborted transactions, and what follows an open one."""
+        ...

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from hotshard.doors.clock import Clock, SystemClock
 from hotshard.doors.kafka.memory_cluster import Cluster, Transaction
+from hotshard.doors.kafka.stretch_memory import MemoryStretchReader
 from hotshard.errors import FencedError, TopicMismatchError, UnavailableError
 
 if TYPE_CHECKING:
@@ -39,6 +40,9 @@ class MemoryKafka:
 
     def admin(self) -> MemoryAdmin:
         return MemoryAdmin(self.cluster)
+
+    def stretches(self, *, committed: bool = False) -> MemoryStretchReader:
+        return MemoryStretchReader(self.cluster, committed=committed)
 
 
 class MemoryPublisher:

@@ -63,6 +63,10 @@ class MemoryPartition:
                 return offset
         return len(self.slots)
 
+    def all(self, start: int, end: int) -> list[Log]:
+        """Messages of open and aborted transactions, too."""
+        return [slot.log for slot in self.slots[max(start, self.first) : end] if slot.log is not None]
+
     def committed(self, start: int, end: int) -> list[Log]:
         slots = self.slots[max(start, self.first) : end]
         return [slot.log for slot in slots if slot.log is not None and slot.fate is Fate.COMMITTED]

@@ -8,10 +8,12 @@ from hotshard.doors.kafka.real_admin import AioAdmin
 from hotshard.doors.kafka.real_link import Link
 from hotshard.doors.kafka.real_publish import AioPublisher, AioSpeaker, PlainSpeaker
 from hotshard.doors.kafka.real_read import AioReader
+from hotshard.doors.kafka.stretch_real import AioStretchReader
 
 if TYPE_CHECKING:
     from hotshard.doors.kafka.connection import KafkaConnection
     from hotshard.doors.kafka.contract import Admin, Publisher, Reader, Speaker
+    from hotshard.doors.kafka.stretch import StretchReader
 
 
 class AioKafka:
@@ -36,3 +38,6 @@ class AioKafka:
 
     def admin(self) -> Admin:
         return AioAdmin(self._link)
+
+    def stretches(self, *, committed: bool = False) -> StretchReader:
+        return AioStretchReader(self._link, committed=committed)

@@ -15,13 +15,13 @@ from hotshard.doors.kafka.real_link import Link, TopicLook, look_at, require
 from hotshard.errors import HotshardError, TopicMismatchError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Container
 
     from hotshard.doors.kafka.contract import TopicWanted
 
 _T = TypeVar("_T")
-_EARLIEST: Final = -2
-_LATEST: Final = -1
+EARLIEST: Final = -2
+LATEST: Final = -1
 _AGAIN_S: Final = 0.05
 
 
@@ -49,10 +49,10 @@ class AioAdmin:
         return count
 
     async def start_offsets(self, topic: str) -> dict[int, int]:
-        return await self._offsets(topic, _EARLIEST)
+        return await self._offsets(topic, EARLIEST)
 
     async def end_offsets(self, topic: str) -> dict[int, int]:
-        return await self._offsets(topic, _LATEST)
+        return await self._offsets(topic, LATEST)
 
     async def stop(self) -> None:
         client, self._client = self._client, None
@@ -62,7 +62,7 @@ class AioAdmin:
     async def _offsets(self, topic: str, which: int) -> dict[int, int]:
         async def offsets(client: AIOKafkaClient) -> dict[int, int]:
             look = await require(client, topic, self._link.connection)
-            return await _offsets(client, look, topic, which)
+            return await offsets_at(client, look, topic, which)
 
         return await self._ask(offsets, f"asking the offsets of {topic!r}")
 
@@ -73,13 +73,13 @@ class AioAdmin:
                     if self._client is None:
                         self._client = AIOKafkaClient(**self._link.kwargs())
                         await self._client.bootstrap()
-                    return await _answer(self._client, question)
+                    return await answer(self._client, question)
             except (HotshardError, asyncio.CancelledError):
                 await self.stop()
                 raise
 
 
-async def _answer(client: AIOKafkaClient, question: Callable[[AIOKafkaClient], Awaitable[_T]]) -> _T:
+async def answer(client: AIOKafkaClient, question: Callable[[AIOKafkaClient], Awaitable[_T]]) -> _T:
     """Ask again while something is not ready yet, as with a topic just made. The caller limits the time."""
     while True:
         try:
@@ -115,24 +115,34 @@ async def _leaders_of(client: AIOKafkaClient, topic: str) -> int:
         await asyncio.sleep(_AGAIN_S)
 
 
-async def _offsets(client: AIOKafkaClient, look: TopicLook, topic: str, which: int) -> dict[int, int]:
-    answers = [_offsets_at(client, node, topic, parts, which) for node, parts in _by_leader(look).items()]
+async def offsets_at(
+    client: AIOKafkaClient, look: TopicLook, topic: str, which: int, *, committed: bool = False
+) -> dict[int, int]:
+    """Offsets by partition: ``EARLIEST``, ``LATEST``, or that of the first record from a time on, -1 for none.
+
+    ``committed`` ends a partition before its first open transaction. Raises KafkaError.
+    """
+    nodes = by_leader(look)
+    answers = [_offsets_of(client, node, topic, parts, which, int(committed)) for node, parts in nodes.items()]
     return {partition: offset for found in await asyncio.gather(*answers) for partition, offset in found}
 
 
-def _by_leader(look: TopicLook) -> dict[int, list[int]]:
+def by_leader(look: TopicLook, chosen: Container[int] | None = None) -> dict[int, list[int]]:
+    """Partitions (all, or those chosen) by the node that leads them. Raises LeaderNotAvailableError."""
     partitions: dict[int, list[int]] = defaultdict(list)
     for partition, leader in look.leaders.items():
+        if chosen is not None and partition not in chosen:
+            continue
         if leader < 0:
             raise LeaderNotAvailableError(f"partition {partition} has no leader")
         partitions[leader].append(partition)
     return partitions
 
 
-async def _offsets_at(
-    client: AIOKafkaClient, node: int, topic: str, partitions: list[int], which: int
+async def _offsets_of(  # noqa: PLR0913, PLR0917 -- the parts of a request
+    client: AIOKafkaClient, node: int, topic: str, partitions: list[int], which: int, level: int
 ) -> list[tuple[int, int]]:
-    request = OffsetRequest(-1, 0, [(topic, [(partition, which) for partition in partitions])])
+    request = OffsetRequest(-1, level, [(topic, [(partition, which) for partition in partitions])])
     response = await client.send(node, request)
     found: list[tuple[int, int]] = []
     for _, parts in response.topics:

@@ -17,9 +17,11 @@ from hotshard.core.slab import Slab
 from hotshard.doors.kafka.slabs.parser import SLAB_RECORDS, DamageError, Reading, slabs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from aiokafka import TopicPartition
+
+    from hotshard.core.fields import FieldReader
 
     #: Sets a slab's ``generation`` and ``high_watermark`` at the moment it is handed out.
     Stamp = Callable[[Slab], None]
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 class SlabBuffer(OrderedDict[Any, Any]):
     """Stands in for ``Fetcher._records``: each FetchResult of our topics yields slabs instead of records.
 
-    When swapping fails, that FetchResult yields records as ever and ``on_failure`` is told.
+    ``fields`` reads headers and values, by topic, where anything of them is wanted. When swapping fails, that FetchResult yields records as ever and ``on_failure`` is told.
     """
 
     def __init__(
@@ -40,8 +42,10 @@ class SlabBuffer(OrderedDict[Any, Any]):
         on_damage: OnDamage,
         on_failure: Callable[[Exception], None],
         limit: int = SLAB_RECORDS,
+        fields: Mapping[str, FieldReader] | None = None,
     ) -> None:
         super().__init__()
+        self._fields = fields or {}
         self._topics = topics
         self._stamp = stamp
         self._on_damage = on_damage
@@ -51,13 +55,21 @@ class SlabBuffer(OrderedDict[Any, Any]):
     def __setitem__(self, tp: TopicPartition, result: Any) -> None:  # noqa: ANN401 - FetchResult or FetchError
         if type(result) is FetchResult and tp.topic in self._topics:
             try:
-                swap(tp, result._partition_records, self._stamp, self._on_damage, self._limit)  # noqa: SLF001 - see the module
+                records, fields = result._partition_records, self._fields.get(tp.topic)  # noqa: SLF001 - see the module
+                swap(tp, records, self._stamp, self._on_damage, self._limit, fields)
             except Exception as failure:  # noqa: BLE001 - the stock way is always open
                 self._on_failure(failure)
         super().__setitem__(tp, result)
 
 
-def swap(tp: Any, records: Any, stamp: Stamp, on_damage: OnDamage, limit: int) -> None:  # noqa: ANN401
+def swap(  # noqa: PLR0913
+    tp: Any,  # noqa: ANN401
+    records: Any,  # noqa: ANN401
+    stamp: Stamp,
+    on_damage: OnDamage,
+    limit: int,
+    fields: FieldReader | None = None,
+) -> None:
     """Make ``PartitionRecords`` yield slabs. Raises whatever a missing name raises, and has changed nothing then."""
     reading = Reading(
         topic=tp.topic,
@@ -67,6 +79,7 @@ def swap(tp: Any, records: Any, stamp: Stamp, on_damage: OnDamage, limit: int) -
         check_crcs=records._check_crcs,  # noqa: SLF001
         read_committed=records._isolation_level == READ_COMMITTED,  # noqa: SLF001
         aborted=[(producer, first) for producer, first in records._aborted_transactions],  # noqa: SLF001
+        fields=fields,
     )
     if records._records_iterator is None:  # noqa: SLF001
         raise AttributeError("_records_iterator")

@@ -9,16 +9,21 @@ could be read has been handed out.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import dropwhile, islice
 from typing import TYPE_CHECKING, Protocol
 
 from hotshard.core.slab import Slab
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from hotshard.core.fields import Extracted, FieldReader
 
 #: Records in one slab at most.
 SLAB_RECORDS = 20_000
+#: Records whose values are held at once where fields of them are looked for.
+_AT_ONCE = 500
 
 
 class Record(Protocol):
@@ -32,6 +37,8 @@ class Record(Protocol):
     def value(self) -> bytes | None: ...
     @property
     def timestamp(self) -> int | None: ...
+    @property
+    def headers(self) -> Sequence[tuple[str, bytes | None]]: ...
 
 
 class Batch(Protocol):
@@ -60,18 +67,36 @@ class Batches(Protocol):
 
 @dataclass(slots=True)
 class Columns:
-    """Records as columns; ``skipped`` are those that could not be read."""
+    """Records as columns; ``skipped`` are those that could not be read.
+
+    Tenants and discriminators stay None where they are not asked for. ``damaged`` counts the records whose value is
+    no JSON, though a field of it was asked for.
+    """
 
     keys: list[bytes | None] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
     timestamps: list[int] = field(default_factory=list)
+    tenants: list[bytes | None] | None = None
+    discriminators: list[bytes | None] | None = None
+    damaged: int = 0
     skipped: int = 0
 
-    def cut(self, length: int) -> None:
-        """Keep the first ``length`` records."""
-        del self.keys[length:]
-        del self.sizes[length:]
-        del self.timestamps[length:]
+    def take(self, found: Extracted) -> None:
+        """Append the fields of the records that were appended last."""
+        if found.tenants is not None:
+            self.tenants = self.tenants or []
+            self.tenants += found.tenants
+        if found.discriminators is not None:
+            self.discriminators = self.discriminators or []
+            self.discriminators += found.discriminators
+        self.damaged += found.damaged
+
+    def cut(self, length: int, damaged: int) -> None:
+        """Keep the first ``length`` records, ``damaged`` of which have a value that is no JSON."""
+        for column in (self.keys, self.sizes, self.timestamps, self.tenants, self.discriminators):
+            if column is not None:
+                del column[length:]
+        self.damaged = damaged
 
 
 class Rescue(Protocol):
@@ -97,6 +122,8 @@ class Reading:
     #: Aborted transactions as (producer id, first offset), by first offset. Consumed.
     aborted: list[tuple[int, int]] = field(default_factory=list)
     rescue: Rescue | None = None
+    #: What is read of headers and values, where anything is.
+    fields: FieldReader | None = None
     _aborting: set[int] = field(default_factory=set)
 
     def passes_over(self, batch: Batch) -> bool:
@@ -160,7 +187,7 @@ def _read_batch(reading: Reading, slab: _Open, limit: int) -> Iterator[Slab]:
         if legacy or batch.base_offset < reading.position:
             position = reading.position
             records = dropwhile(lambda record: record.offset < position, records)
-        append = _append_legacy if legacy else _append
+        append = partial(_append_fields, reading.fields) if reading.fields else _append_legacy if legacy else _append
         while True:
             end = append(islice(records, limit - len(slab.columns.keys)), slab.columns)
             if len(slab.columns.keys) < limit:
@@ -196,13 +223,29 @@ def _append_legacy(records: Iterable[Record], into: Columns) -> int:
     return end
 
 
+def _append_fields(fields: FieldReader, records: Iterable[Record], into: Columns) -> int:
+    """Do the same for all formats where headers or values are looked into as well."""
+    end, records = -1, iter(records)
+    while some := list(islice(records, _AT_ONCE)):
+        keys = [record.key for record in some]
+        values = [record.value for record in some]
+        found = fields.read([record.headers for record in some] if fields.headers else [], values)
+        into.keys += keys
+        into.sizes += [len(key or b"") + len(value or b"") for key, value in zip(keys, values, strict=True)]
+        into.timestamps += [-1 if record.timestamp is None else record.timestamp for record in some]
+        into.take(found)
+        end = some[-1].offset + 1
+    return end
+
+
 class _Open:
     """The slab being filled; it begins where the one before was closed."""
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
         self._start = reading.position
-        self._whole = 0
+        #: Records of batches read to their ends, and how many of these are damaged.
+        self._whole = self._damaged = 0
         self.columns = Columns()
 
     @property
@@ -211,10 +254,10 @@ class _Open:
 
     def whole_batches(self) -> None:
         """Remember that all records up to here belong to batches read to their ends."""
-        self._whole = len(self.columns.keys)
+        self._whole, self._damaged = len(self.columns.keys), self.columns.damaged
 
     def drop_half_read(self) -> None:
-        self.columns.cut(self._whole)
+        self.columns.cut(self._whole, self._damaged)
 
     def close(self) -> Slab:
         """Return it, up to the reading's position; a new one is open then."""
@@ -229,7 +272,10 @@ class _Open:
             keys=columns.keys,
             sizes=columns.sizes,
             timestamps=columns.timestamps,
+            tenants=columns.tenants,
+            discriminators=columns.discriminators,
+            damaged=columns.damaged,
             skipped=columns.skipped,
         )
-        self._start, self._whole, self.columns = at.position, 0, Columns()
+        self._start, self._whole, self._damaged, self.columns = at.position, 0, 0, Columns()
         return slab

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aiokafka import TopicPartition
 from aiokafka.consumer.fetcher import READ_COMMITTED, READ_UNCOMMITTED, FetchResult, PartitionRecords
 from aiokafka.record.memory_records import MemoryRecords
 
+from hotshard.core.fields import FieldReader
 from hotshard.core.slab import Slab
+from hotshard.core.topic import Field, Place
 from hotshard.doors.kafka.slabs.hook import SlabBuffer
 from hotshard.doors.kafka.slabs.sample import ABORT, COMMIT, Record, batch, marker
 from hotshard.doors.kafka.slabs.stock import join
@@ -36,6 +39,9 @@ class Outcome(NamedTuple):
     keys: list[bytes | None]
     sizes: list[int]
     timestamps: list[int]
+    tenants: list[bytes | None]
+    discriminators: list[bytes | None]
+    damaged: int
     end: int
 
 
@@ -47,6 +53,7 @@ def cases() -> list[Case]:
     """The cases of the self-check; add one here when a broker answers something new."""
     plain = [Record(b"a", b"1", 1000), Record(None, b"22", 1001), Record(b"", None, 999, [(b"h", b"x"), (b"i", None)])]
     rows = [Record(b"k%d" % n, b"v" * n, 2000 + n) for n in range(12)]
+    parts = [Record(b"a", b'{"d":%d}' % n, 1000, [(b"h", b"t%d" % (n % 2))][: n % 3]) for n in range(7)]
     interleaved = (
         batch(0, rows[:2], producer=7, transactional=True)
         + batch(2, rows[2:4], producer=8, transactional=True)
@@ -65,29 +72,31 @@ def cases() -> list[Case]:
         Case("compacted", batch(0, [Record(delta=2), Record(delta=7)], last_delta=11) + batch(20, plain)),
         Case("transactions", interleaved, aborted=((7, 0),)),
         Case("nothing but an aborted transaction", interleaved[: len(batch(0, rows[:2]))], aborted=((7, 0),)),
+        Case("fields", batch(0, [*parts, *plain]) + batch(10, parts, gzipped=True), position=3),
         Case("cut off", batch(0, plain) + batch(3, rows)[:-5]),
     ]
 
 
 def self_check() -> None:
-    """Raise SelfCheckError, or whatever a missing name raises, when the hook cannot be trusted. About 1 ms."""
-    for case in cases():
-        for committed in (False, True):
-            stock, ours = read_stock(case, committed=committed), read_hooked(case, committed=committed)
-            if stock != ours:
-                raise SelfCheckError(f"{case.name} (read_committed={committed}): {ours} instead of {stock}")
+    """Raise SelfCheckError, or whatever a missing name raises, when the hook cannot be trusted. About 2 ms."""
+    fields = FieldReader(Field(Place.HEADER, "h"), Field(Place.JSON, "d"))
+    for case, committed, reader in product(cases(), (False, True), (None, fields)):
+        stock, ours = read_stock(case, reader, committed=committed), read_hooked(case, reader, committed=committed)
+        if stock != ours:
+            raise SelfCheckError(f"{case.name} (read_committed={committed}): {ours} instead of {stock}")
 
 
-def read_stock(case: Case, *, committed: bool) -> Outcome:
+def read_stock(case: Case, fields: FieldReader | None = None, *, committed: bool) -> Outcome:
     """Read as aiokafka does."""
     records = _fetched(case, committed=committed)
     got = list(records)
-    return _outcome(join(_TP, case.position, records.next_fetch_offset, got), records)
+    return _outcome(join(_TP, case.position, records.next_fetch_offset, got, fields=fields), records)
 
 
-def read_hooked(case: Case, *, committed: bool) -> Outcome:
+def read_hooked(case: Case, fields: FieldReader | None = None, *, committed: bool) -> Outcome:
     """Read through the hook as the fetcher does, from its buffer on."""
-    buffer = SlabBuffer(frozenset({_TP.topic}), lambda _: None, _raise_damage, _raise, limit=5)
+    readers = {} if fields is None else {_TP.topic: fields}
+    buffer = SlabBuffer(frozenset({_TP.topic}), lambda _: None, _raise_damage, _raise, limit=5, fields=readers)
     records, assigned = _fetched(case, committed=committed), _Assigned(case.position)
     buffer[_TP] = result = FetchResult(_TP, assignment=assigned, partition_records=records, backoff=0)
     got: list[Slab] = []
@@ -121,14 +130,17 @@ def _fetched(case: Case, *, committed: bool) -> Any:  # noqa: ANN401 - aiokafka 
 
 
 def _outcome(read: Iterable[Slab], records: Any) -> Outcome:  # noqa: ANN401
-    outcome = Outcome([], [], [], 0)
+    outcome, damaged = Outcome([], [], [], [], [], 0, 0), 0
     for slab in read:
         if type(slab) is not Slab:
             raise SelfCheckError(f"{type(slab).__name__} instead of a slab")
         outcome.keys.extend(slab.keys)
         outcome.sizes.extend(slab.sizes)
         outcome.timestamps.extend(slab.timestamps)
-    return outcome._replace(end=records.next_fetch_offset)
+        outcome.tenants.extend(slab.tenants or ())
+        outcome.discriminators.extend(slab.discriminators or ())
+        damaged += slab.damaged
+    return outcome._replace(damaged=damaged, end=records.next_fetch_offset)
 
 
 def _raise(failure: Exception) -> None:

@@ -1,4 +1,4 @@
-"""Reading what is left of a damaged batch: slow, in Python, and without a look at headers.
+"""Reading what is left of a damaged batch: slow, in Python, with a look at headers only where they are wanted.
 
 A record that cannot be read is counted; the rest of its batch counts. Where the batch as a whole cannot be read
 (wrong checksum, broken compression, unknown form) all of it is skipped and counted. The position always moves on,
@@ -18,6 +18,7 @@ from hotshard.doors.kafka.slabs.parser import CrcError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from hotshard.core.fields import FieldReader
     from hotshard.doors.kafka.slabs.parser import Batch, Columns
 
 _HEADER = struct.Struct(">qiibIhiqqqhii")
@@ -53,9 +54,11 @@ class TolerantBatches:
     """The batches of ``data`` one by one, as ``MemoryRecords`` gives them, with the bytes of the last at hand.
 
     ``end`` is where all that can be read ends: no batch is believed to reach further. At most ``most`` are given.
+    ``fields`` reads headers and values of what is rescued, where anything of them is wanted.
     """
 
-    def __init__(self, data: bytes, end: int, most: int | None = None) -> None:
+    def __init__(self, data: bytes, end: int, most: int | None = None, fields: FieldReader | None = None) -> None:
+        self._fields = fields
         self._data = data
         self._end = end
         self._left = most
@@ -85,7 +88,10 @@ class TolerantBatches:
         if header is None or payload is None:
             into.skipped += end - position if header is None else _believable(header.records, end - position)
         else:
-            _read(payload, header, position, end, into)
+            bodies = _read(payload, header, position, end, into)
+            if self._fields is not None:
+                found = [_headers_and_value(payload, *body) for body in bodies]
+                into.take(self._fields.read([headers for headers, _ in found], [value for _, value in found]))
         return end
 
     def _whole_next(self) -> bool:
@@ -126,8 +132,10 @@ def _payload(header: _Header, data: bytes) -> bytes | None:
         return None
 
 
-def _read(data: bytes, header: _Header, position: int, end: int, into: Columns) -> None:
+def _read(data: bytes, header: _Header, position: int, end: int, into: Columns) -> list[tuple[int, int]]:
+    """Append what can be read; returns where the value of each begins (its length first) and its record ends."""
     at = 0
+    bodies: list[tuple[int, int]] = []
     for done in range(header.records):
         try:
             length, at = _varint(data, at)
@@ -135,10 +143,10 @@ def _read(data: bytes, header: _Header, position: int, end: int, into: Columns) 
                 raise ValueError(length)  # noqa: TRY301 - without a length there is no next record
         except (ValueError, IndexError):
             into.skipped += _believable(header.records - done, end - position)
-            return
+            return bodies
         at += length
         try:
-            offset, timestamp, key, size = _record(data, at - length, at, header)
+            offset, timestamp, key, size, value_at = _record(data, at - length, at, header)
         except (ValueError, IndexError):
             into.skipped += 1
             continue
@@ -146,21 +154,50 @@ def _read(data: bytes, header: _Header, position: int, end: int, into: Columns) 
             into.keys.append(key)
             into.sizes.append(size)
             into.timestamps.append(timestamp)
+            bodies.append((value_at, at))
+    return bodies
 
 
-def _record(data: bytes, at: int, stop: int, header: _Header) -> tuple[int, int, bytes | None, int]:
-    """Offset, timestamp, key, and bytes of key and value. Raises ValueError or IndexError."""
+def _record(data: bytes, at: int, stop: int, header: _Header) -> tuple[int, int, bytes | None, int, int]:
+    """Offset, timestamp, key, bytes of key and value, and where the value's length stands.
+
+    Raises ValueError or IndexError.
+    """
     at += 1  # attributes: none are defined
     later_ms, at = _varint(data, at)
     delta, at = _varint(data, at)
     key_length, at = _varint(data, at)
     key = data[at : at + key_length] if key_length >= 0 else None
     at += max(0, key_length)
+    value_at = at
     value_length, at = _varint(data, at)
     if at + max(0, value_length) > stop or not 0 <= delta <= header.last_offset_delta:
         raise ValueError(delta)
     timestamp = header.max_timestamp if header.attributes & _APPEND_TIME else header.first_timestamp + later_ms
-    return header.base_offset + delta, timestamp, key, max(0, key_length) + max(0, value_length)
+    return header.base_offset + delta, timestamp, key, max(0, key_length) + max(0, value_length), value_at
+
+
+def _headers_and_value(data: bytes, at: int, stop: int) -> tuple[list[tuple[str, bytes | None]], bytes | None]:
+    """The value that begins at ``at``, and the headers behind it, as far as they can be read."""
+    headers: list[tuple[str, bytes | None]] = []
+    value, at = _sized(data, at, stop)
+    try:
+        count, at = _varint(data, at)
+        for _ in range(count):
+            name, at = _sized(data, at, stop)
+            content, at = _sized(data, at, stop)
+            headers.append(((name or b"").decode(errors="replace"), content))
+    except (ValueError, IndexError):
+        pass  # the record ends within them
+    return headers, value
+
+
+def _sized(data: bytes, at: int, stop: int) -> tuple[bytes | None, int]:
+    """Bytes with their length before them, and the place after them. Raises ValueError or IndexError."""
+    length, at = _varint(data, at)
+    if at + max(0, length) > stop:
+        raise ValueError(length)
+    return (data[at : at + length] if length >= 0 else None), at + max(0, length)
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
