@@ -33,7 +33,7 @@ MAX_TENANTS: Final = 20
 _ONE_KEY: Final = 0.5
 
 _IF: Final = {
-    Ordering.PER_DISCRIMINATOR: "right where only the records of one sub-unit must stay in order, and producers name it",
+    Ordering.PER_DISCRIMINATOR: "right where only records of one sub-unit must stay in order, and producers name it",
     Ordering.NONE: "right where order does not matter",
     Ordering.PER_KEY: "",
 }

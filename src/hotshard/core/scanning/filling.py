@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
     from hotshard.core.slab import Slab
 
-#: Records that are all looked at; of later ones every seventh, which is in step with few patterns.
-_ALL: Final = 100_000
-_EVERY: Final = 7
+#: Records that are all looked at; of later ones every 13th, which is in step with few patterns.
+_ALL: Final = 20_000
+_EVERY: Final = 13
 #: Names kept of all partitions together when they have grown to twice as many.
 _KEPT: Final = 16_384
 

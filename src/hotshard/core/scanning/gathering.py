@@ -6,6 +6,7 @@ from heapq import nlargest
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hotshard.core.causes.evidence import Evidence, HotName
+from hotshard.core.causes.measures import Spread
 from hotshard.core.planning.allowed import forbidden
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def of_stretch(
     """What is known when a stretch is over; ``findings`` are those of the windows before."""
     loads = spread_out(stretch.loads, setting.partitions)
     times = stretch.times
-    rows = stretch.tenants.rows if setting.by_tenant else stretch.keys.rows
+    rows = (stretch.tenants if setting.by_tenant else stretch.keys).rows
     return Evidence(
         partitions=len(loads),
         partitioner=setting.spec.partitioner,
@@ -78,8 +79,9 @@ def heaviest_of(loads: Iterable[tuple[bytes, int]], count: int) -> tuple[tuple[b
 def _tops(
     stretch: Stretch, rows: Sequence[Row], loads: Sequence[int], setting: Setting
 ) -> tuple[tuple[bytes, int], ...]:
+    """Who fills the hottest partition; not looked for where it is no fuller than chance makes it."""
     partition, place = hottest(loads), setting.place
-    if partition is None:
+    if partition is None or not Spread(loads, stretch.records, setting.spec.policy.eps).is_surely_uneven:
         return ()
     if place is None:
         there = [part.keys.rows[:TOPS] for part in stretch.parts if part.partition == partition]

@@ -104,9 +104,7 @@ class Judging:
 
 def _top(evidence: Evidence) -> bytes | None:
     """The hottest partition's top name, where that partition carries more than it may."""
-    mean = sum(evidence.loads) / len(evidence.loads)
-    uneven = max(evidence.loads) > (1 + evidence.eps) * mean
-    return evidence.top_of_hottest[0][0] if uneven and evidence.top_of_hottest else None
+    return evidence.top_of_hottest[0][0] if evidence.top_of_hottest else None
 
 
 def _named(rows: Sequence[Row]) -> Sequence[Named]:

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from hotshard.core.topic import TopicSpec
     from hotshard.core.wire.pane import HeavyList, Pane
 
-#: Scan has no clock: all happens at one moment, later than any record that there can be.
-NOW_MS: Final = 1 << 49
 _NO_ALIASES: Final[Mapping[bytes, bytes]] = MappingProxyType({})
 
 
@@ -73,6 +71,9 @@ class Stretch:
 class Lane:
     """The panes of one source partition.
 
+    A pane is a stretch, so the clock that it goes by, and its event time, count stretches: one takes
+    ``window_ms``, whatever the records say.
+
     Where tenants stand beside the keys they are counted as keys are, by panes of their own: a record
     counts for its tenant whether it has a key or not. ``by_tenant``: it is they that lie on partitions.
     """
@@ -89,26 +90,27 @@ class Lane:
         self._by_tenant = by_tenant
         self._partition = first.partition
         self._window_ms = window_ms
-        self._first = first
-        self._keys = self._panes(spec, None if by_tenant else place)
+        self._keys = self._panes(spec, first, None if by_tenant else place)
         self._tenants: PartitionPanes | None = None
         if first.tenants is not None:
-            self._tenants = self._panes(replace(spec, layout=KeyLayout.ENTITY), place if by_tenant else None)
+            beside = replace(spec, layout=KeyLayout.ENTITY)
+            self._tenants = self._panes(beside, first, place if by_tenant else None)
 
-    def add(self, slab: Slab) -> None:
+    def add(self, slab: Slab, now_ms: int) -> None:
+        """Take in records of the stretch that is open; ``now_ms`` is its moment, and the time of all its records."""
+        timestamps = [now_ms]
         if self._tenants is not None:
-            tenants = _tenants_of(slab)
-            slab = replace(slab, tenants=None)
-            self._tenants.add(tenants, NOW_MS, _NO_ALIASES)
-        self._keys.add(slab, NOW_MS, _NO_ALIASES)
+            tenants = [tenant or None for tenant in slab.tenants or ()]
+            self._tenants.add(replace(slab, keys=tenants, timestamps=timestamps, tenants=None), now_ms, _NO_ALIASES)
+        self._keys.add(replace(slab, timestamps=timestamps, tenants=None), now_ms, _NO_ALIASES)
 
-    def seal(self, stretch: Stretch) -> None:
+    def seal(self, stretch: Stretch, now_ms: int) -> None:
         """End the stretch here, and give it what was counted since the last end."""
-        pane = _sealed(self._keys)
+        pane = _sealed(self._keys, now_ms)
         if pane is None:
             return
         stretch.take_keys(pane)
-        tenants = None if self._tenants is None else _sealed(self._tenants)
+        tenants = None if self._tenants is None else _sealed(self._tenants, now_ms)
         if tenants is None:
             stretch.distinct_tenants += pane.distinct_tenants
         else:
@@ -117,8 +119,7 @@ class Lane:
         stretch.take_loads(pane if tenants is None or not self._by_tenant else tenants)
         stretch.parts.append(Counted(self._partition, pane.keys, pane.tenants if tenants is None else tenants.keys))
 
-    def _panes(self, spec: TopicSpec, place: Callable[[bytes], int | None] | None) -> PartitionPanes:
-        first = self._first
+    def _panes(self, spec: TopicSpec, first: Slab, place: Callable[[bytes], int | None] | None) -> PartitionPanes:
         return PartitionPanes(
             spec=spec,
             source=first.topic,
@@ -126,23 +127,18 @@ class Lane:
             worker="scan",
             start=first.start,
             generation=first.generation,
-            now_ms=NOW_MS,
+            now_ms=0,
             window_ms=self._window_ms,
             partition_of=place,
         )
 
 
-def _sealed(panes: PartitionPanes) -> Pane | None:
-    panes.seal(NOW_MS)
+def _sealed(panes: PartitionPanes, now_ms: int) -> Pane | None:
+    panes.seal(now_ms)
     pane = panes.publishable()
     if pane is not None:
         panes.committed(pane.end)
     return pane
-
-
-def _tenants_of(slab: Slab) -> Slab:
-    """The slab with tenants for keys."""
-    return replace(slab, keys=[tenant or None for tenant in slab.tenants or ()], tenants=None)
 
 
 def _together(lists: Sequence[HeavyList]) -> HeavyList:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from hotshard.core.sketching.binding import HyperLogLog
 from hotshard.core.wire.pane import WHOLE_KEY_BYTES, travelling_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
+    from collections.abc import Set as AbstractSet
+
+    Pair = tuple[bytes | None, bytes | None]
 
 #: Keys told apart exactly (but for two with one hash of 64 bits); beyond them they are estimated.
 EXACT_KEYS: Final = 1 << 19
@@ -22,12 +27,12 @@ _LONGEST: Final = 8192
 class Owning:
     """The one tenant of each key, as long as keys are few enough to be told apart; what is answered is always true."""
 
-    __slots__ = ("_bytes", "_count", "_long", "_names", "_owners")
+    __slots__ = ("_bytes", "_count", "_long", "_owners", "_tenants")
 
     def __init__(self) -> None:
-        #: By a key's hash its tenant; None where it has several, or none.
+        #: By a key's hash its tenant; None where it has several, or none, or where that is not known.
         self._owners: dict[int, bytes | None] = {}
-        self._names: dict[bytes, bytes] = {}
+        self._tenants: dict[bytes | None, bytes | None] = {None: None}
         self._bytes = 0
         #: Set once keys are too many.
         self._count: HyperLogLog | None = None
@@ -45,59 +50,54 @@ class Owning:
         """A key as it stood on the records, where that is remembered."""
         return self._long.get(name, name)
 
-    def note_keys(self, keys: Iterable[bytes | None]) -> None:
-        """Take in keys that have no tenant beside them."""
-        distinct = set(keys)
-        distinct.discard(None)
-        self.note(dict.fromkeys(distinct).items())
+    def note(self, keys: AbstractSet[bytes], pairs: AbstractSet[Pair] | None = None) -> None:
+        """Take in the keys of some records, and each with every tenant of these records (None: none stands beside it).
 
-    def note(self, pairs: Iterable[tuple[bytes | None, bytes | None]]) -> None:
-        """Take in keys, each with the tenant of a record."""
-        owners = self._owners
-        if self._count is not None:
-            self._note_known(pairs)
+        A pair without a key says nothing.
+        """
+        longest = max(map(len, keys), default=0)
+        long = [key for key in keys if len(key) > WHOLE_KEY_BYTES] if longest > WHOLE_KEY_BYTES else []
+        for key in long:
+            self._remember(key)
+        if pairs is None:
+            self._take(dict.fromkeys(_hashes(keys, some_long=bool(long))))
             return
-        named = self._named
-        for key, tenant in pairs:
-            if key is None:
-                continue
-            hashed = hash(key) if len(key) <= WHOLE_KEY_BYTES else self._long_hash(key)
-            if hashed not in owners:
-                owners[hashed] = named(tenant)
-            elif owners[hashed] != tenant:
-                owners[hashed] = None
-        if len(owners) > EXACT_KEYS:
-            self._spill()
+        named = [pair for pair in pairs if pair[0] is not None] if len(keys) < len(pairs) else pairs
+        owned, tenants = zip(*named, strict=True) if named else ((), ())
+        hashes = _hashes(owned, some_long=bool(long))
+        fresh = dict(zip(hashes, self._known(tenants), strict=True))
+        if len(fresh) < len(hashes):
+            fresh |= dict.fromkeys(hashed for hashed, count in Counter(hashes).items() if count > 1)
+        self._take(fresh)
 
-    def _note_known(self, pairs: Iterable[tuple[bytes | None, bytes | None]]) -> None:
-        """Keys that come now for the first time are counted, and their tenants are not known."""
-        owners, fresh = self._owners, []
-        for key, tenant in pairs:
-            if key is None:
-                continue
-            hashed = hash(key) if len(key) <= WHOLE_KEY_BYTES else self._long_hash(key)
-            if hashed not in owners:
-                fresh.append(hashed)
-            elif owners[hashed] != tenant:
+    def _take(self, fresh: dict[int, bytes | None]) -> None:
+        """Keys by their hashes, each with the one tenant it had here."""
+        owners = self._owners
+        for hashed in fresh.keys() & owners.keys():
+            if owners[hashed] != fresh.pop(hashed):
                 owners[hashed] = None
         if self._count is not None:
             self._count.add(fresh)
+            return
+        owners.update(fresh)
+        if len(owners) > EXACT_KEYS:
+            self._count = HyperLogLog()
+            self._count.add(owners)
 
-    def _spill(self) -> None:
-        self._count = HyperLogLog()
-        self._count.add(self._owners)
+    def _known(self, tenants: Sequence[bytes | None]) -> Iterable[bytes | None]:
+        """The same tenants, one object each; None for those that are too many to be remembered."""
+        known = self._tenants
+        if self._bytes <= _TENANT_BYTES:
+            before = len(known)
+            same = [*map(known.setdefault, tenants, tenants)]
+            self._bytes += sum(len(each or b"") for each in islice(known, before, None))
+            return same
+        return map(known.get, tenants)
 
-    def _named(self, tenant: bytes | None) -> bytes | None:
-        if tenant is None:
-            return None
-        name = self._names.get(tenant)
-        if name is None and self._bytes < _TENANT_BYTES:
-            name = self._names[tenant] = tenant
-            self._bytes += len(tenant)
-        return name
-
-    def _long_hash(self, key: bytes) -> int:
-        name = travelling_key(key)
+    def _remember(self, key: bytes) -> None:
         if len(self._long) < _LONG_KEYS and len(key) <= _LONGEST:
-            self._long[name] = key
-        return hash(name)
+            self._long[travelling_key(key)] = key
+
+
+def _hashes(keys: Iterable[bytes], *, some_long: bool) -> list[int]:
+    return [*map(hash, map(travelling_key, keys) if some_long else keys)]

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from hotshard.core.causes.table import judge
-from hotshard.core.partitioners import partition_of
 from hotshard.core.scanning.advising import advice_of
 from hotshard.core.scanning.clock import StretchClock
 from hotshard.core.scanning.cutting import Rule, part, steps
@@ -17,12 +16,15 @@ from hotshard.core.scanning.lanes import Lane, Stretch
 from hotshard.core.scanning.overall import Overall
 from hotshard.core.scanning.overview import Overview, evidence_of
 from hotshard.core.scanning.owning import Owning
+from hotshard.core.scanning.placing import Places
 from hotshard.core.scanning.telling import Teller
 from hotshard.core.topic import Load, PartitionsFrom
 from hotshard.core.wire.pane import is_cut
 from hotshard.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from hotshard.core.slab import Slab
     from hotshard.core.topic import TopicSpec
     from hotshard.core.wire.scan import ScanReport
@@ -54,10 +56,10 @@ class Scanner:
         self._window_ms = window_ms
         self._rule = Rule(window_ms, max(1, round(spec.policy.floor_name_per_s * window_ms / 1000)))
         computed = spec.partitions_from is PartitionsFrom.COMPUTED or self._by_tenant
-        self._place = partition_of(spec.partitioner, partitions) if computed else None
+        self._places = Places(spec.partitioner, partitions) if computed else None
         self._owning = Owning()
-        self._other_tenants = Owning()
-        self._setting = Setting(spec, partitions, self._place_of_name if computed else None, self._by_tenant)
+        self._distinct_tenants = Owning()
+        self._setting = Setting(spec, partitions, self._place if computed else None, self._by_tenant)
         self._judging = Judging(self._setting, self._owning)
         self._overall = Overall(spec.load, partitions)
         self._filling = Filling(by_tenant=self._by_tenant, by_record=spec.load is Load.RECORDS)
@@ -79,11 +81,11 @@ class Scanner:
         for begin, stamps, now_ms in steps(slab, self._rule.step):
             if now_ms is not None and self._rule.ends(self._clock, self._records + begin - begun, now_ms):
                 if begin > begun:
-                    lane.add(part(slab, begun, begin))
+                    lane.add(part(slab, begun, begin), self._now_ms)
                 self._close()
                 begun = begin
             self._clock.add(stamps)
-        lane.add(part(slab, begun, len(slab)))
+        lane.add(part(slab, begun, len(slab)), self._now_ms)
         self._records += len(slab) - begun
 
     def finish(self) -> ScanReport:
@@ -94,41 +96,50 @@ class Scanner:
         evidence = evidence_of(view)
         return Teller(view, self._skipped).report(judge(evidence), advice_of(view, evidence))
 
+    @property
+    def _now_ms(self) -> int:
+        """The moment of the stretch that is open: see :class:`~hotshard.core.scanning.lanes.Lane`."""
+        return self._judging.findings.windows_total * self._window_ms
+
     def _begin(self) -> None:
         self._clock = StretchClock()
         self._records = 0
 
     def _note(self, slab: Slab) -> None:
         """What is told of all of the input only, slab for slab."""
-        if slab.tenants is None:
-            if self._by_tenant:
-                raise UsageError("--by tenant needs records with a tenant, and this input has none")
-            self._owning.note_keys(slab.keys)
-            return
-        self._owning.note(set(zip(slab.keys, slab.tenants, strict=True)))
+        keys, tenants = _distinct(slab.keys), _distinct(slab.tenants or ())
         if self._by_tenant:
-            self._other_tenants.note_keys(slab.tenants)
-        if self._place is not None:
-            self._filling.add(slab, self._place)
+            if slab.tenants is None:
+                raise UsageError("--by tenant needs records with a tenant, and this input has none")
+            self._distinct_tenants.note(tenants)
+        if self._places is not None:
+            self._places.learn(tenants if self._by_tenant else keys)
+        pairs = None if slab.tenants is None else set(zip(slab.keys, slab.tenants, strict=True))
+        self._owning.note(keys, pairs)
+        if self._places is not None and slab.tenants is not None:
+            self._filling.add(slab, self._places.of)
 
     def _lane(self, slab: Slab) -> Lane:
         at = (slab.topic, slab.partition)
         lane = self._lanes.get(at)
         if lane is None:
+            place = None if self._places is None else self._places.of
             lane = self._lanes[at] = Lane(
-                self._spec, slab, window_ms=self._window_ms, place=self._place, by_tenant=self._by_tenant
+                self._spec, slab, window_ms=self._window_ms, place=place, by_tenant=self._by_tenant
             )
         return lane
 
-    def _place_of_name(self, name: bytes) -> int | None:
+    def _place(self, name: bytes) -> int | None:
         """The partition of a name as it travels; None for one that was cut, where it is not remembered whole."""
-        whole = self._owning.whole(name)
-        return None if self._place is None or (is_cut(name) and whole is name) else self._place(whole)
+        if self._places is None:
+            return None
+        whole = self._owning.whole(name) if is_cut(name) else name
+        return None if is_cut(whole) and whole is name else self._places.of(whole)
 
     def _close(self, *, last: bool = False) -> None:
         stretch = Stretch(times=self._clock.times(self._window_ms))
         for lane in self._lanes.values():
-            lane.seal(stretch)
+            lane.seal(stretch, self._now_ms)
         only = last and not self._judging.findings.windows_total
         self._begin()
         if stretch.records or only:
@@ -147,8 +158,14 @@ class Scanner:
             owning=self._owning,
             keys=keys,
             tenants=tenants,
-            distinct_tenants=self._other_tenants.distinct_keys,
+            distinct_tenants=self._distinct_tenants.distinct_keys,
             filling=self._filling,
             start_ms=judging.start_ms,
             end_ms=judging.end_ms,
         )
+
+
+def _distinct(names: Iterable[bytes | None]) -> set[bytes]:
+    distinct = set(names)
+    distinct.discard(None)
+    return cast("set[bytes]", distinct)
