@@ -14,7 +14,7 @@ from hotshard.core.deciding.recalled import RECENT
 from hotshard.core.keys import with_suffix
 from hotshard.core.topic import Mode, Ordering
 from hotshard.core.wire import event as wire_event
-from hotshard.core.wire.event import Event, EventType, Ineffective, PlanChange, Skewed
+from hotshard.core.wire.event import Event, EventType, Finding, Ineffective, PlanChange, Skewed
 from hotshard.core.wire.route import RouteState, Treatment
 from tests.support.deciding import NOW_MS, PARTITIONS, PLACE, QUICK, SOURCE, Hearing, Traffic, key, setup, spec
 
@@ -306,3 +306,17 @@ def test_what_is_remembered_stays_small() -> None:
     assert lived.hearing.told.head is not None
     assert len(lived.hearing.told.head.judging.windows) == RECENT
     assert SOURCE in lived.hearing.setup.sources
+
+
+def test_what_turns_hot_is_told_with_why_and_what_to_do() -> None:
+    lived = Lived(spec(ordering=Ordering.PER_KEY, mode=Mode.SHADOW))
+    lived.seconds(4, CALM)
+    lived.seconds(3, FLOOD)
+    lived.seconds(20, CALM)
+    (detected,) = [event.data for event in lived.of(EventType.HOTKEY_DETECTED)]
+    (cooled,) = [event.data for event in lived.of(EventType.HOTKEY_COOLED)]
+    assert isinstance(detected, Finding)
+    assert isinstance(cooled, Finding)
+    assert (detected.cause, detected.treatment) == ("hot_key", Treatment.REKEY)
+    assert "must stay in order" in detected.advice
+    assert (cooled.cause, cooled.advice) == ("", "")

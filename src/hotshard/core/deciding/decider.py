@@ -14,6 +14,7 @@ import msgspec
 
 from hotshard.core.deciding import events
 from hotshard.core.deciding.book import RouteBook
+from hotshard.core.deciding.finding import with_cause
 from hotshard.core.deciding.heat import TopicHeat
 from hotshard.core.deciding.judging import Judging
 from hotshard.core.deciding.moment import Moment
@@ -119,6 +120,10 @@ class TopicDecider:
         """Where the next commands are to be read from; None while it may not speak, and would not obey."""
         return self._reading.position if self._caught_up else None
 
+    def read_commands_again(self) -> None:
+        """The stream of commands may be another one now: read it from its start. What was obeyed is not again."""
+        self._reading.again()
+
     def command(self, page: Page, now_ms: int) -> None:
         """Hear what people command: entries of the commands stream read after :attr:`commands_after`.
 
@@ -193,7 +198,9 @@ class TopicDecider:
         if moment.at <= self._told_at:
             return self._tell_turns(self._router.obey(moment), moment)
         found = self._heat.step(moment)
-        told = [self._event(each.kind, each.finding, each.epoch, moment) for each in found]
+        told = [
+            self._event(each.kind, with_cause(each, self._heat, self._setup.spec), each.epoch, moment) for each in found
+        ]
         told += self._tell_turns(self._route(moment, completeness), moment)
         if told:
             self._told_at = moment.at
@@ -272,7 +279,6 @@ class TopicDecider:
             hot=self._heat.hot_entries(),
             told_at=self._told_at,
             orders=self._wishes.orders(),
-            seen=self._reading.seen,
             judging=self._judging.memory(),
         )
         self._ledger.forget_before(needed)

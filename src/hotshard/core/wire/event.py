@@ -50,7 +50,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, tag="finding", tag_fiel
     reason: str
     #: Partitions the key was seen on, the most loaded first.
     partitions: tuple[int, ...] = ()
-    #: What the last closed window said of the topic, and the sentence of it; empty before there was one.
+    #: Why it is hot, as far as the views say, and one sentence of what to do; empty where it cooled.
     cause: str = ""
     advice: str = ""
     #: What it was held against: the thresholds that are set, its flaps.
