@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -34,40 +35,36 @@ def with_cause(found: Found, heat: TopicHeat, spec: TopicSpec) -> Finding:
         return found.finding
     name = key_bytes(found.finding.key, found.finding.key_b64)
     measured = heat.measured((name,)).get(name) if kind is HotKind.KEY else None
-    verdict = judge(
-        _evidence(found.finding, name, kind, heat.loads, {} if measured is None else measured.current, spec)
-    )
+    hot = _hot(found.finding, name, {} if measured is None else measured.current)
+    if kind is HotKind.KEY and (refusal := forbidden(name, spec)) is not None:
+        hot = replace(hot, refusal=str(refusal.reason))
+    verdict = judge(_evidence(found.finding, hot, kind, heat.loads, spec))
     treatment = verdict.treatment if verdict.name == name else found.finding.treatment
     return msgspec.structs.replace(
         found.finding, cause=str(verdict.cause), advice=verdict.sentence, treatment=treatment
     )
 
 
-def _evidence(  # noqa: PLR0913 -- one caller, all of it measured at one moment
-    found: Finding,
-    name: bytes,
-    kind: HotKind,
-    loads: Sequence[float],
-    places: Mapping[int, float],
-    spec: TopicSpec,
-) -> Evidence:
-    refusal = forbidden(name, spec) if kind is HotKind.KEY else None
-    hot = HotName(
+def _hot(found: Finding, name: bytes, places: Mapping[int, float]) -> HotName:
+    return HotName(
         name=name,
         lower=found.lower,
         upper=found.upper,
         share=found.share,
         by_partition=tuple((place, round(load)) for place, load in places.items()),
         partitions=found.partitions,
-        refusal=None if refusal is None else str(refusal.reason),
     )
+
+
+def _evidence(found: Finding, hot: HotName, kind: HotKind, loads: Sequence[float], spec: TopicSpec) -> Evidence:
+    most = max((load for _, load in hot.by_partition), default=0)
     return Evidence(
         partitions=len(loads),
         partitioner=partitioner(spec.partitioner).name,
         eps=spec.policy.eps,
         loads=tuple(round(load) for load in loads),
         records=found.total,
-        top_of_hottest=((name, round(max(places.values(), default=0))),),
+        top_of_hottest=((hot.name, most),),
         hot_keys=(hot,) if kind is HotKind.KEY else (),
         hot_tenants=(hot,) if kind is HotKind.TENANT else (),
         capacity_per_s=spec.policy.partition_capacity_per_s,
