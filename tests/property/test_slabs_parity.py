@@ -9,6 +9,7 @@ from aiokafka.record.memory_records import MemoryRecords
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hotshard.core.fields import FieldReader, parse_field
 from hotshard.doors.kafka.slabs.parser import DamageError, Reading, slabs
 from hotshard.doors.kafka.slabs.sample import ABORT, COMMIT, Record, batch, marker
 from hotshard.doors.kafka.slabs.selfcheck import Case, read_hooked, read_stock
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
     from hotshard.core.slab import Slab
 
 _BYTES = st.none() | st.binary(max_size=12)
-_NAMES = st.text(max_size=5).map(str.encode)
+_NAMES = st.sampled_from([b"t", b"d"]) | st.text(max_size=5).map(str.encode)
+_VALUES = _BYTES | st.sampled_from([b'{"t":"x"}', b'{"t":7,"d":{"e":"y"}}', b'{"d":{"e":1}}', b'{"t":', b"[]"])
+_FIELDS = st.sampled_from(["none", "header:t", "header:d", "json:t", "json:d.e"]).map(parse_field)
+_READERS = st.builds(FieldReader, _FIELDS, _FIELDS)
 _TIMES = st.integers(-1, 2**42)
 
 
@@ -38,7 +42,7 @@ def _rows(draw: st.DrawFn) -> list[Record]:
     for _ in range(count):
         delta += draw(st.sampled_from([1, 1, 1, 2, 5]))  # compaction leaves gaps
         headers = draw(st.lists(st.tuples(_NAMES, _BYTES), max_size=2))
-        rows.append(Record(draw(_BYTES), draw(_BYTES), draw(_TIMES), headers, delta))
+        rows.append(Record(draw(_BYTES), draw(_VALUES), draw(_TIMES), headers, delta))
     return rows
 
 
@@ -83,12 +87,17 @@ def logs(draw: st.DrawFn) -> Log:
     return Log(tuple(batches), tuple(aborted), tuple(bases), at)
 
 
-@given(logs(), st.booleans(), st.data())
-def test_slabs_and_records_agree_wherever_reading_begins(log: Log, committed: bool, data: st.DataObject) -> None:  # noqa: FBT001 - drawn
+@given(logs(), st.booleans(), st.none() | _READERS, st.data())
+def test_slabs_and_records_agree_wherever_reading_begins(
+    log: Log,
+    committed: bool,  # noqa: FBT001 - drawn
+    fields: FieldReader | None,
+    data: st.DataObject,
+) -> None:
     first_end = log.bases[1] if len(log.bases) > 1 else log.end
     position = data.draw(st.integers(log.bases[0], first_end - 1))
     case = Case("drawn", b"".join(log.batches), position, log.aborted)
-    assert read_hooked(case, committed=committed) == read_stock(case, committed=committed)
+    assert read_hooked(case, fields, committed=committed) == read_stock(case, fields, committed=committed)
 
 
 @given(logs(), st.integers(1, 20))
@@ -123,15 +132,39 @@ def test_every_record_with_damaged_headers_is_counted(log: Log, data: st.DataObj
     assert (read[-1].end, sum(slab.skipped for slab in read)) == (log.end + len(rows), 0)
 
 
-@given(logs(), st.booleans(), st.integers(1, 20), st.data())
-def test_no_damage_raises_stops_or_goes_back(log: Log, crcs: bool, limit: int, data: st.DataObject) -> None:  # noqa: FBT001
+@given(_rows(), _READERS, st.integers(1, 20))
+def test_a_damaged_batch_has_the_fields_it_would_have_had(rows: list[Record], fields: FieldReader, limit: int) -> None:
+    """A header whose name is no text makes aiokafka give up on the whole batch; no other record may suffer."""
+    bad = Record(b"bad", None, 5, [(b"\xff", b"x")], (rows[-1].delta or 0) + 1)
+    data = batch(0, [*rows, bad])
+    end = (bad.delta or 0) + 1
+    batches = TolerantBatches(data, end, fields=fields)
+    tolerant = list(slabs(Reading("t", 0, batches, 0, rescue=batches.rescue, fields=fields), limit))
+    plain = list(slabs(Reading("t", 0, MemoryRecords(batch(0, rows)), 0, fields=fields), limit))
+    assert batches.rescued == 1
+    assert _columns(tolerant) == [*_columns(plain), (b"bad", None, None)]
+    assert sum(slab.damaged for slab in tolerant) == sum(slab.damaged for slab in plain)
+
+
+@given(logs(), st.booleans(), st.integers(1, 20), st.none() | _READERS, st.data())
+def test_no_damage_raises_stops_or_goes_back(
+    log: Log,
+    crcs: bool,  # noqa: FBT001 - drawn
+    limit: int,
+    fields: FieldReader | None,
+    data: st.DataObject,
+) -> None:
     """Any byte changed, with and without checksums: reading goes on past it, and never past what there is."""
     damaged = bytearray(b"".join(log.batches))
     for _ in range(data.draw(st.integers(1, 3))):
         damaged[data.draw(st.integers(0, len(damaged) - 1))] ^= data.draw(st.integers(1, 255))
-    batches = TolerantBatches(bytes(damaged), log.end)
-    reading = Reading("t", 0, batches, log.bases[0], check_crcs=crcs, rescue=batches.rescue)
+    batches = TolerantBatches(bytes(damaged), log.end, fields=fields)
+    reading = Reading("t", 0, batches, log.bases[0], check_crcs=crcs, rescue=batches.rescue, fields=fields)
     read = list(slabs(reading, limit))
+    for slab in read:
+        assert slab.tenants is None or len(slab.tenants) == len(slab)
+        assert slab.discriminators is None or len(slab.discriminators) == len(slab)
+        assert 0 <= slab.damaged <= len(slab)
     if read:
         _assert_tiled(read, log.bases[0], reading.position)
     assert all(slab.skipped >= 0 for slab in read)
@@ -173,3 +206,16 @@ def _assert_tiled(read: list[Slab], start: int, end: int) -> None:
 
 def _keys(read: list[Slab]) -> list[bytes | None]:
     return [key for slab in read for key in slab.keys]
+
+
+def _columns(read: list[Slab]) -> list[tuple[bytes | None, bytes | None, bytes | None]]:
+    return [
+        (key, tenant, discriminator)
+        for slab in read
+        for key, tenant, discriminator in zip(
+            slab.keys,
+            slab.tenants or [None] * len(slab),
+            slab.discriminators or [None] * len(slab),
+            strict=True,
+        )
+    ]

@@ -109,8 +109,8 @@ def test_the_self_check_fails_when_a_name_it_needs_is_gone(monkeypatch: pytest.M
 
 
 def test_the_self_check_fails_when_the_hook_reads_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
-    def dearer(tp: Any, start: int, end: int, records: Any) -> Any:  # noqa: ANN401
-        for slab in join(tp, start, end, records):
+    def dearer(tp: Any, start: int, end: int, records: Any, **more: Any) -> Any:  # noqa: ANN401
+        for slab in join(tp, start, end, records, **more):
             slab.sizes = [size + 1 for size in slab.sizes]
             yield slab
 

@@ -9,6 +9,7 @@ import pytest
 from aiokafka import codec
 from aiokafka.record.memory_records import MemoryRecords
 
+from hotshard.core.fields import FieldReader, parse_field
 from hotshard.doors.kafka.slabs.parser import CrcError, DamageError, Reading, slabs
 from hotshard.doors.kafka.slabs.sample import ABORT, Record, batch, marker, record_bytes, varint
 from hotshard.doors.kafka.slabs.tolerant import TolerantBatches
@@ -82,6 +83,34 @@ def test_null_and_empty_keys_and_values_have_sizes() -> None:
 def test_the_brokers_time_is_the_records_time_where_the_topic_says_so() -> None:
     (slab,) = _read(batch(0, _ROWS, append_ms=77))
     assert slab.timestamps == [77] * 6
+
+
+def test_tenants_and_discriminators_are_read_where_they_are_asked_for() -> None:
+    rows = [
+        Record(b"a", b'{"d":{"e":5}}', 1, [(b"t", b"x"), (b"t", b"y")]),
+        Record(None, b'{"d":', 2, [(b"T", b"x")]),
+        Record(b"b", None, 3),
+    ]
+    fields = FieldReader(parse_field("header:t"), parse_field("json:d.e"))
+    (slab,) = _read(batch(0, rows), fields=fields)
+    assert slab.tenants == [b"x", None, None]
+    assert slab.discriminators == [b"5", None, None]
+    assert (slab.damaged, slab.skipped, slab.keys, slab.sizes) == (1, 0, [b"a", None, b"b"], [14, 5, 1])
+    (plain,) = _read(batch(0, rows))
+    assert (plain.tenants, plain.discriminators, plain.damaged) == (None, None, 0)
+
+
+def test_a_slab_counts_the_damaged_values_of_its_own_records() -> None:
+    rows = [Record(b"%d" % n, b"{" if n in {1, 4, 5} else b"{}") for n in range(6)]
+    fields = FieldReader(parse_field("json:t"), parse_field("none"))
+    assert [slab.damaged for slab in _read(batch(0, rows), limit=2, fields=fields)] == [1, 0, 2]
+
+
+def test_more_records_than_are_looked_into_at_once_are_all_looked_into() -> None:
+    rows = [Record(b"k", b'{"t":%d}' % n) for n in range(1203)]
+    fields = FieldReader(parse_field("json:t"), parse_field("none"))
+    (slab,) = _read(batch(0, rows), limit=5000, fields=fields)
+    assert slab.tenants == [b"%d" % n for n in range(1203)]
 
 
 def test_control_records_are_a_slab_without_records() -> None:

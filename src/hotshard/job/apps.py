@@ -6,6 +6,7 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from hotshard.core.fields import reader_for
 from hotshard.job.transport import AsIs, SlabConsumer, quiet_app, slab_transport
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     import faust
     from faust.types import TP, StreamT
 
+    from hotshard.core.fields import FieldReader
     from hotshard.job.decide import Deciding
     from hotshard.job.observe import Observer
     from hotshard.job.says import Says
@@ -48,6 +50,7 @@ def observe_app(settings: Settings, sources: tuple[str, ...], observer: Observer
     app.transport = slab_transport(
         app,
         topics=frozenset(sources),
+        fields=_fields(settings),
         connection=settings.mirror,
         fetch_min_bytes=worker.fetch_min_bytes,
         fetch_max_wait_ms=worker.fetch_max_wait_ms,
@@ -75,6 +78,12 @@ def observe_app(settings: Settings, sources: tuple[str, ...], observer: Observer
     consumer.start_positions = assigned
     observer.consumer = consumer
     return app
+
+
+def _fields(settings: Settings) -> Mapping[str, FieldReader]:
+    """What is read of headers and values, by source."""
+    readers = ((source, reader_for(spec)) for spec in settings.topics for source in spec.sources)
+    return {source: reader for source, reader in readers if reader is not None}
 
 
 def decide_app(settings: Settings, deciding: Deciding, says: Says) -> faust.App:

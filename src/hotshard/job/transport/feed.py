@@ -61,7 +61,7 @@ class Feed:
         self._fetcher = consumer._fetcher  # noqa: SLF001 - see doors.kafka.slabs.hook
         self._group = group
         self._options = options
-        self._repair = Repair(consumer, group)
+        self._repair = Repair(consumer, group, options.fields)
         self._alone = asyncio.Lock()
         self._hooked = False
         self._careful = 0
@@ -85,7 +85,9 @@ class Feed:
             self_check()
             if self._fetcher._records:  # noqa: SLF001
                 raise RuntimeError("the fetcher has begun already")  # noqa: TRY301 - one way out for all reasons
-            self._fetcher._records = SlabBuffer(self._options.topics, self._stamp, self._note, self._unhook)  # noqa: SLF001
+            self._fetcher._records = SlabBuffer(  # noqa: SLF001
+                self._options.topics, self._stamp, self._note, self._unhook, fields=self._options.fields
+            )
         except Exception as reason:  # noqa: BLE001 - whatever it is, the stock way is open
             self._options.on_stock(f"the self-check failed ({type(reason).__name__}: {reason})")
         else:
@@ -231,7 +233,8 @@ class Feed:
         made = [item for item in items if type(item) is Slab and item.end > item.start]
         records = [item for item in items if type(item) is not Slab]
         if (records or not items) and tp in now:
-            made = list(join(tp, starts.get(tp, records[0].offset if records else now[tp]), now[tp], records))
+            start = starts.get(tp, records[0].offset if records else now[tp])
+            made = list(join(tp, start, now[tp], records, fields=self._options.fields.get(tp.topic)))
             for slab in made:
                 self._stamp(slab)
         if made:

@@ -11,7 +11,9 @@ from hotshard.doors.kafka.connection import KafkaConnection
 from hotshard.job.says import Says
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+
+    from hotshard.core.fields import FieldReader
 
 log = logging.getLogger("hotshard.transport")
 
@@ -28,6 +30,8 @@ class Options:
     """``topics`` are read as slabs, all others as records."""
 
     topics: frozenset[str]
+    #: What is read of headers and values, by topic, where anything of them is wanted.
+    fields: Mapping[str, FieldReader] = field(default_factory=dict)
     fetch_min_bytes: int = 1_048_576
     fetch_max_wait_ms: int = 100
     isolation_level: IsolationLevel = "read_uncommitted"

@@ -16,8 +16,11 @@ from hotshard.doors.kafka.slabs.parser import Reading, slabs
 from hotshard.doors.kafka.slabs.tolerant import TolerantBatches
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from faust.types import TP
 
+    from hotshard.core.fields import FieldReader
     from hotshard.job.transport.group import Group
 
 
@@ -38,7 +41,8 @@ class Read(NamedTuple):
 class Repair:
     """Reads bytes through the client of one ``AIOKafkaConsumer``."""
 
-    def __init__(self, consumer: Any, group: Group) -> None:  # noqa: ANN401 - aiokafka has no types
+    def __init__(self, consumer: Any, group: Group, fields: Mapping[str, FieldReader]) -> None:  # noqa: ANN401 - aiokafka has no types
+        self._fields = fields
         self._client = consumer._client  # noqa: SLF001
         self._fetcher = consumer._fetcher  # noqa: SLF001
         self._group = group
@@ -51,7 +55,8 @@ class Repair:
         raw = await self._fetch(tp, position)
         if raw is None or not raw.data:
             return Read([], damaged=False)
-        batches = TolerantBatches(raw.data, self._end(tp), most=1 if one_batch else None)
+        fields = self._fields.get(tp.topic)
+        batches = TolerantBatches(raw.data, self._end(tp), most=1 if one_batch else None, fields=fields)
         reading = Reading(
             topic=tp.topic,
             partition=tp.partition,
@@ -61,6 +66,7 @@ class Repair:
             read_committed=self._group.reads_committed,
             aborted=sorted(raw.aborted, key=lambda transaction: transaction[1]),
             rescue=batches.rescue,
+            fields=fields,
         )
         found = list(slabs(reading))
         if found:

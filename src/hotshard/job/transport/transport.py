@@ -14,9 +14,11 @@ from hotshard.job.transport.options import IsolationLevel, Options, warn_of_stoc
 from hotshard.job.transport.producer import NoProducer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     import faust
+
+    from hotshard.core.fields import FieldReader
 
 
 class SlabTransport(driver.Transport):
@@ -34,6 +36,7 @@ def slab_transport(  # noqa: PLR0913 - all by name
     app: faust.App,
     *,
     topics: frozenset[str],
+    fields: Mapping[str, FieldReader] | None = None,
     connection: KafkaConnection | None = None,
     fetch_min_bytes: int = 1_048_576,
     fetch_max_wait_ms: int = 100,
@@ -45,7 +48,8 @@ def slab_transport(  # noqa: PLR0913 - all by name
 ) -> SlabTransport:
     """Make the transport to be assigned to ``app.transport`` right after the app is made.
 
-    ``topics`` are read as slabs, all others as records. ``on_stock`` is told, once, why they are read the stock way;
+    ``topics`` are read as slabs, all others as records; of those in ``fields`` headers or values are looked into,
+    which is slower. ``on_stock`` is told, once, why they are read the stock way;
     ``slabs`` False is a reason, too. ``request_timeout_s`` bounds each thing the consumer is asked, commits among
     them. Without a ``connection`` that of the app's broker URL is used, without security.
     """
@@ -53,6 +57,7 @@ def slab_transport(  # noqa: PLR0913 - all by name
     at = connection or KafkaConnection(bootstrap_servers=tuple(driver.server_list(url, driver.Transport.default_port)))
     options = Options(
         topics=topics,
+        fields=fields or {},
         fetch_min_bytes=fetch_min_bytes,
         fetch_max_wait_ms=fetch_max_wait_ms,
         isolation_level=isolation_level,

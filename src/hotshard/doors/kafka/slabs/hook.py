@@ -32,16 +32,18 @@ if TYPE_CHECKING:
 class SlabBuffer(OrderedDict[Any, Any]):
     """Stands in for ``Fetcher._records``: each FetchResult of our topics yields slabs instead of records.
 
-    ``fields`` reads headers and values, by topic, where anything of them is wanted. When swapping fails, that FetchResult yields records as ever and ``on_failure`` is told.
+    ``fields`` reads headers and values, by topic, where anything of them is wanted. When swapping fails, that
+    FetchResult yields records as ever and ``on_failure`` is told.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         topics: frozenset[str],
         stamp: Stamp,
         on_damage: OnDamage,
         on_failure: Callable[[Exception], None],
         limit: int = SLAB_RECORDS,
+        *,
         fields: Mapping[str, FieldReader] | None = None,
     ) -> None:
         super().__init__()
@@ -62,7 +64,7 @@ class SlabBuffer(OrderedDict[Any, Any]):
         super().__setitem__(tp, result)
 
 
-def swap(  # noqa: PLR0913
+def swap(  # noqa: PLR0913, PLR0917
     tp: Any,  # noqa: ANN401
     records: Any,  # noqa: ANN401
     stamp: Stamp,

@@ -32,12 +32,13 @@ if TYPE_CHECKING:
 _NOTHING = Extracted(None, None, 0)
 
 
-def join(
+def join(  # noqa: PLR0913
     tp: tuple[str, int],
     start: int,
     end: int,
     records: Sequence[StockRecord],
     limit: int = SLAB_RECORDS,
+    *,
     fields: FieldReader | None = None,
 ) -> Iterator[Slab]:
     """Yield slabs of at most ``limit`` records that tile ``[start, end)``, the positions before and after ``records``.
@@ -50,8 +51,7 @@ def join(
         yield Slab(*tp, start, end, generation=-1, high_watermark=-1)
     for first in range(0, len(wanted), limit):
         part = wanted[first : first + limit]
-        headers, values = [record.headers for record in part], [record.value for record in part]
-        found = _NOTHING if fields is None else fields.read(headers, values)
+        found = _NOTHING if fields is None else fields.read([r.headers for r in part], [r.value for r in part])
         stop = end if first + limit >= len(wanted) else part[-1].offset + 1
         yield Slab(
             *tp,
