@@ -48,6 +48,7 @@ async def test_a_key_is_split_by_partition_and_anew_when_the_topic_grows(
             Traffic(kafka.bootstrap, topic, per_s=600, flood=0.4, registry=registry) as traffic,
         ):
             first = await eventually(lambda: route_of(registry, topic), within_s=40)
+            assert first is not None
             assert (first.partition_count, first.suffixes) == (BEFORE, ())
             traffic.places.clear()
             await eventually(lambda: set(first.partitions) <= set(traffic.places), within_s=20)
@@ -59,6 +60,7 @@ async def test_a_key_is_split_by_partition_and_anew_when_the_topic_grows(
                 return route if route is not None and route.partition_count == AFTER else None
 
             second = await eventually(planned_anew, within_s=90)
+            assert second is not None
             assert [each.partitions for each in second.earlier][-1:] == [first.partitions]
             traffic.places.clear()
             await eventually(lambda: set(second.partitions) <= set(traffic.places), within_s=30)

@@ -71,6 +71,15 @@ def test_every_key_has_one_partition_that_exists(chosen: Partitioner, key: bytes
         assert not key
 
 
+@pytest.mark.parametrize("chosen", PARTITIONERS.values(), ids=lambda chosen: chosen.name)
+@given(head=st.binary(min_size=1), ends=st.lists(st.binary(max_size=9), max_size=9), partitions=st.integers(1, 2_000))
+def test_keys_that_begin_alike_are_placed_as_each_by_itself(
+    chosen: Partitioner, head: bytes, ends: list[bytes], partitions: int
+) -> None:
+    place = chosen.partition_of_ends(head, partitions)
+    assert [place(end) for end in ends] == [chosen.partition(head + end, partitions) for end in ends]
+
+
 @given(anything, st.integers(1, 200))
 def test_a_shard_more_keeps_a_sub_unit_or_moves_it_to_the_new_shard(discriminator: str, shards: int) -> None:
     assert shard_of(discriminator, shards + 1) in {shard_of(discriminator, shards), shards}

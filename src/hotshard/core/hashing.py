@@ -11,9 +11,9 @@ _MASK_32: Final = 0xFFFFFFFF
 _MASK_64: Final = 0xFFFFFFFFFFFFFFFF
 
 
-def fnv1a_32(data: str | bytes) -> int:
-    """FNV-1a in 32 bits (Fowler, Noll and Vo; draft-eastlake-fnv)."""
-    hashed = 0x811C9DC5
+def fnv1a_32(data: str | bytes, begun: int = 0x811C9DC5) -> int:
+    """FNV-1a in 32 bits (Fowler, Noll and Vo; draft-eastlake-fnv); ``begun`` is the hash of what comes before."""
+    hashed = begun
     for byte in _octets(data):
         hashed = (hashed ^ byte) * 0x01000193 & _MASK_32
     return hashed
