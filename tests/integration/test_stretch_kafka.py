@@ -1,0 +1,266 @@
+"""A stretch of a real topic: all of it, once, and nobody notices."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import time
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+from aiokafka import TopicPartition
+from aiokafka.admin import RecordsToDelete
+
+from hotshard.cli.inputs import Input, add_input_flags, open_input
+from hotshard.core.topic import PartitionsFrom
+from hotshard.demo.servers import ApacheKafka, free_port
+from hotshard.errors import MissingTopicError, UnavailableError
+from tests.support.topics import Sent, admin, create_topic, produce, producing, send_all
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from hotshard.core.slab import Slab
+
+pytestmark = pytest.mark.integration
+
+_NOW_MS = time.time_ns() // 1_000_000
+
+
+def opened(*words: str) -> Input:
+    parser = argparse.ArgumentParser()
+    add_input_flags(parser, {})
+    return open_input(parser.parse_args(words), {})
+
+
+async def read(*words: str) -> list[Slab]:
+    """Read a stretch whole, and check what holds for every one."""
+
+    def whole() -> list[Slab]:
+        with opened(*words) as source:
+            slabs = list(source.slabs())
+            done, total, unit, rows = source.records.progress
+            assert (done, unit) == (total, "offsets")
+            assert rows == sum(len(slab) + slab.skipped for slab in slabs)
+            return slabs
+
+    slabs = await asyncio.to_thread(whole)
+    ends: dict[int, int] = {}
+    for slab in slabs:
+        assert ends.setdefault(slab.partition, slab.start) == slab.start
+        assert len(slab) + slab.skipped <= slab.end - slab.start
+        ends[slab.partition] = slab.end
+    return slabs
+
+
+def keys(slabs: list[Slab]) -> Counter[tuple[int, bytes | None]]:
+    return Counter((slab.partition, key) for slab in slabs for key in slab.keys)
+
+
+async def groups_and_commits(bootstrap: str) -> tuple[list[object], int]:
+    async with admin(bootstrap) as client:
+        groups = await client.list_consumer_groups()
+        topics = await client.list_topics()
+    return sorted(groups), "__consumer_offsets" in topics
+
+
+async def test_all_of_a_topic_is_read_once_and_no_group_appears(own_kafka: ApacheKafka) -> None:
+    bootstrap = own_kafka.bootstrap
+    await create_topic(bootstrap, "orders", 3)
+    sent = [Sent(b"k%d" % (n % 50), b"v" * (n % 7), n % 3, _NOW_MS) for n in range(30_000)]
+    await produce(bootstrap, "orders", [*sent, Sent(None, b"v", 1, _NOW_MS)], linger_ms=20)
+    slabs = await read(f"kafka://{bootstrap}/orders")
+    assert keys(slabs) == Counter((each.partition, each.key) for each in [*sent, Sent(None, b"v", 1)])
+    assert sum(size for slab in slabs for size in slab.sizes) == sum(
+        len(each.key or b"") + len(each.value or b"") for each in [*sent, Sent(None)]
+    )
+    assert {at for slab in slabs for at in slab.timestamps} == {_NOW_MS}
+    # a broker makes this topic when the first group is looked for
+    assert await groups_and_commits(bootstrap) == ([], False)
+
+
+async def test_a_topic_that_goes_on_being_written_is_read_to_its_end_of_the_beginning(
+    kafka: ApacheKafka, fresh_topic_name: str
+) -> None:
+    await create_topic(kafka.bootstrap, fresh_topic_name, 2)
+    async with producing(kafka.bootstrap) as producer:
+        await send_all(producer, fresh_topic_name, [Sent(b"before", partition=n % 2) for n in range(5_000)])
+        writing = asyncio.create_task(write_on(producer, fresh_topic_name))
+        try:
+            for _ in range(3):
+                async with asyncio.timeout(20):
+                    found = keys(await read(f"kafka://{kafka.bootstrap}/{fresh_topic_name}", "--last", "all"))
+                assert sum(count for (_, key), count in found.items() if key == b"before") == 5_000
+        finally:
+            writing.cancel()
+            await asyncio.wait({writing})
+
+
+async def write_on(producer: object, topic: str) -> None:
+    while True:
+        await send_all(producer, topic, [Sent(b"meanwhile", partition=n % 2) for n in range(500)])
+
+
+async def test_only_what_is_not_older_is_read(kafka: ApacheKafka, fresh_topic_name: str) -> None:
+    await create_topic(kafka.bootstrap, fresh_topic_name, 2, {"retention.ms": "-1"})
+    ages_s = [7200, 3700, 3500, 700, 500, 30]
+    now_ms = time.time_ns() // 1_000_000
+    await produce(
+        kafka.bootstrap,
+        fresh_topic_name,
+        [Sent(b"%d" % age, b"v", 0, now_ms - age * 1000) for age in ages_s],
+        linger_ms=0,
+    )
+    where = f"kafka://{kafka.bootstrap}/{fresh_topic_name}"
+    for last, expected in ((None, 2), ("12m", 3), ("1h", 4), ("1d", 6), ("all", 6), ("1s", 0)):
+        words = () if last is None else ("--last", last)
+        found = [key for slab in await read(where, *words) for key in slab.keys]
+        assert found == [b"%d" % age for age in ages_s[len(ages_s) - expected :]], last
+
+
+async def test_an_empty_topic_and_one_without_recent_records_are_told(
+    kafka: ApacheKafka, fresh_topic_name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await create_topic(kafka.bootstrap, fresh_topic_name, 2)
+    assert await read(f"kafka://{kafka.bootstrap}/{fresh_topic_name}") == []
+    assert capsys.readouterr().err == (
+        f"hotshard: {fresh_topic_name}: nothing was written in that time;"
+        " --last says how far back is read, --last all: all\n"
+    )
+
+
+async def test_a_missing_topic_is_told_and_not_made(kafka: ApacheKafka, fresh_topic_name: str) -> None:
+    with pytest.raises(MissingTopicError, match=f"topic '{fresh_topic_name}' does not exist on Kafka at .*; create it"):
+        await read(f"kafka://{kafka.bootstrap}/{fresh_topic_name}")
+    async with admin(kafka.bootstrap) as client:
+        assert fresh_topic_name not in await client.list_topics()
+
+
+async def test_a_server_that_is_none_is_told() -> None:
+    nowhere = f"127.0.0.1:{free_port()}"
+    with pytest.raises(UnavailableError, match=f"Kafka at {nowhere} does not answer"):
+        await read(f"kafka://{nowhere}/orders")
+
+
+async def test_transactions_are_read_as_the_settings_say(
+    kafka: ApacheKafka, fresh_topic_name: str, tmp_path: Path
+) -> None:
+    await create_topic(kafka.bootstrap, fresh_topic_name, 1)
+    settings = tmp_path / "settings.toml"
+    async with producing(kafka.bootstrap, transactional_id=fresh_topic_name) as producer:
+        for key, commit in ((b"committed", True), (b"aborted", False), (b"committed", True)):
+            await producer.begin_transaction()
+            await send_all(producer, fresh_topic_name, [Sent(key)] * 10)
+            await (producer.commit_transaction() if commit else producer.abort_transaction())
+        await producer.begin_transaction()
+        await send_all(producer, fresh_topic_name, [Sent(b"open")] * 10)
+        found = {}
+        for level in ("read_committed", "read_uncommitted"):
+            settings.write_text(f'[worker]\nisolation_level = "{level}"\n')
+            words = (f"kafka://{kafka.bootstrap}/{fresh_topic_name}", "--config", str(settings))
+            found[level] = Counter(key for slab in await read(*words) for key in slab.keys)
+        await producer.abort_transaction()
+    assert found["read_committed"] == {b"committed": 20}
+    assert found["read_uncommitted"] == {b"committed": 20, b"aborted": 10, b"open": 10}
+
+
+async def test_deleted_records_are_not_waited_for(kafka: ApacheKafka, fresh_topic_name: str) -> None:
+    await create_topic(kafka.bootstrap, fresh_topic_name, 1)
+    await produce(kafka.bootstrap, fresh_topic_name, [Sent(b"k%d" % n) for n in range(40)], linger_ms=20)
+    where = f"kafka://{kafka.bootstrap}/{fresh_topic_name}"
+
+    def read_while_they_are_deleted() -> list[Slab]:
+        with opened(where, "--last", "all") as source:
+            asyncio.run(delete_before(kafka.bootstrap, fresh_topic_name, 35))
+            return list(source.slabs())
+
+    during = await asyncio.to_thread(read_while_they_are_deleted)
+    assert (during[0].start, during[-1].end, sum(map(len, during))) == (0, 40, 5)
+    after = await read(where, "--last", "all")
+    assert (after[0].start, after[-1].end, sum(map(len, after))) == (35, 40, 5)
+
+
+async def delete_before(bootstrap: str, topic: str, offset: int) -> None:
+    async with admin(bootstrap) as client:
+        await client.delete_records({TopicPartition(topic, 0): RecordsToDelete(before_offset=offset)})
+
+
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
+async def test_compressed_batches_are_unpacked(kafka: ApacheKafka, fresh_topic_name: str, codec: str) -> None:
+    await create_topic(kafka.bootstrap, fresh_topic_name, 1)
+    sent = [Sent(b"k%d" % (n % 9), b"v" * 100) for n in range(5_000)]
+    await produce(kafka.bootstrap, fresh_topic_name, sent, compression_type=codec, linger_ms=20)
+    found = await read(f"kafka://{kafka.bootstrap}/{fresh_topic_name}")
+    assert keys(found) == Counter((0, each.key) for each in sent)
+
+
+async def test_records_larger_than_a_share_of_the_memory_are_read(kafka: ApacheKafka, fresh_topic_name: str) -> None:
+    """Of 200 partitions each may bring 80 kB at a time, but a batch comes whole."""
+    await create_topic(kafka.bootstrap, fresh_topic_name, 200)
+    sent = [Sent(b"k%d" % n, b"v" * (600_000 if n % 40 == 0 else 10), n % 200) for n in range(400)]
+    await produce(kafka.bootstrap, fresh_topic_name, sent, max_request_size=2_000_000, max_batch_size=1_000_000)
+    found = await read(f"kafka://{kafka.bootstrap}/{fresh_topic_name}")
+    assert keys(found) == Counter((each.partition, each.key) for each in sent)
+
+
+async def test_partitions_come_side_by_side_in_time(kafka: ApacheKafka, fresh_topic_name: str) -> None:
+    """One holds 20,000 records of ten minutes, the other 200."""
+    await create_topic(kafka.bootstrap, fresh_topic_name, 2, {"retention.ms": "-1"})
+    began_ms = time.time_ns() // 1_000_000 - 600_000
+    busy = [Sent(b"busy", b"v", 0, began_ms + n * 30) for n in range(20_000)]
+    quiet = [Sent(b"quiet", b"v", 1, began_ms + n * 3000) for n in range(200)]
+    await produce(kafka.bootstrap, fresh_topic_name, [*quiet, *busy], linger_ms=50)
+    latest = [began_ms, began_ms]
+    for slab in await read(f"kafka://{kafka.bootstrap}/{fresh_topic_name}", "--last", "1h"):
+        latest[slab.partition] = slab.timestamps[-1]
+        assert abs(latest[0] - latest[1]) < 30_000
+
+
+async def test_a_source_stands_for_its_production_topic(
+    kafka: ApacheKafka, fresh_topic_name: str, tmp_path: Path
+) -> None:
+    production, source = fresh_topic_name, f"dc1.{fresh_topic_name}"
+    await create_topic(kafka.bootstrap, production, 12)
+    await create_topic(kafka.bootstrap, source, 3)
+    await create_topic(kafka.bootstrap, f"{production}-other", 5)
+    for topic in (production, source, f"{production}-other"):  # a broker may not know a new one at once
+        await produce(kafka.bootstrap, topic, [Sent(b"k")])
+    settings = tmp_path / "settings.toml"
+    settings.write_text(
+        f'[mirror]\nbootstrap_servers = ["{kafka.bootstrap}"]\n[topics.{production}]\n'
+        f'sources = ["{source}"]\npartitions_from = "computed"\npartitioner = "crc32"\nlayout = "entity"\n'
+    )
+
+    def looked_at(word: str) -> tuple[str, PartitionsFrom, int | None, str]:
+        with opened(word, "--config", str(settings)) as found:
+            return found.spec.name, found.spec.partitions_from, found.partitions, found.spec.partitioner
+
+    assert await asyncio.to_thread(looked_at, f"kafka:///{source}") == (
+        production,
+        PartitionsFrom.COMPUTED,
+        12,
+        "crc32",
+    )
+    assert await asyncio.to_thread(looked_at, f"kafka:///{production}") == (
+        production,
+        PartitionsFrom.SOURCE,
+        12,
+        "crc32",
+    )
+    other = await asyncio.to_thread(looked_at, f"kafka://{kafka.bootstrap}/{production}-other")
+    assert other == (f"{production}-other", PartitionsFrom.SOURCE, 5, "murmur2")
+
+
+async def test_an_interrupted_reading_lets_go_of_its_connections(kafka: ApacheKafka, fresh_topic_name: str) -> None:
+    await create_topic(kafka.bootstrap, fresh_topic_name, 1)
+    await produce(kafka.bootstrap, fresh_topic_name, [Sent(b"k")] * 1000)
+
+    def begin() -> Iterator[int]:
+        with opened(f"kafka://{kafka.bootstrap}/{fresh_topic_name}") as source:
+            for slab in source.slabs():
+                return len(slab)
+        return 0
+
+    assert await asyncio.to_thread(begin) == 1000
