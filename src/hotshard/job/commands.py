@@ -48,16 +48,22 @@ class CommandReader:
     async def run(self) -> None:
         """Read until cancelled."""
         while True:
-            try:
-                await self.read_once()
-            except UnavailableError:
-                await asyncio.sleep(RETRY_S)  # whoever keeps Redis says that it is away
-            except HotshardError as error:
-                self._says.waiting(_SUBJECT, error)
-                await asyncio.sleep(RETRY_S)
-            else:
+            error = await self.read_safely()
+            if error is None:
                 self._says.well(_SUBJECT)
-                await asyncio.sleep(LOOK_S)
+            elif not isinstance(error, UnavailableError):  # that Redis is away is said by whoever keeps it
+                self._says.waiting(_SUBJECT, error)
+            await asyncio.sleep(LOOK_S if error is None else RETRY_S)
+
+    async def read_safely(self) -> HotshardError | None:
+        """Read; after a failure, which is returned, the stream is read again from its start, for it may be another."""
+        try:
+            await self.read_once()
+        except HotshardError as error:
+            for decider in self._deciding.speaking():
+                decider.read_commands_again()
+            return error
+        return None
 
     async def read_once(self) -> None:
         """Read to the end of the stream as of now; a long one is gone on with the next time."""

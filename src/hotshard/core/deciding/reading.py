@@ -18,18 +18,25 @@ if TYPE_CHECKING:
 class Reading:
     """How far the commands were read. Made from what another one has seen, it goes on as that one would have.
 
-    The stream's places rise, so what is new stands after the last place read. Where the stream ends before
-    that place it was made again, or set back, and is read from its start: what was dealt with is known by
-    its mark. As many marks are kept as the stream has entries, and more: so nothing is done twice, and
-    nothing waits for the places to reach the old ones.
+    The stream's places rise, so what is new stands after the last place read. But it may be made again, or set
+    back, and then the clock of another Redis gives the places. So it is read from its start by whoever takes
+    over, after an outage, and where it ends before the last place read: what was dealt with is known by its
+    mark. The stream keeps fewer entries than there are marks. Should more have been dealt with all the same,
+    only a stream that ends too early is read again.
     """
 
     def __init__(self, seen: Seen) -> None:
-        self._position = _place(seen.position)
         marks = (seen.marks[each : each + MARK_BYTES] for each in range(0, len(seen.marks), MARK_BYTES))
         self._marks = deque(marks, MAX_MARKS)
         self._known = set(self._marks)
         self._seen = seen
+        self._position = _place(seen.position)
+        self.again()
+
+    def again(self) -> None:
+        """Read from the start, as the stream may be another one now."""
+        if len(self._marks) < MAX_MARKS:
+            self._position = START
 
     @property
     def position(self) -> StreamId:
