@@ -15,7 +15,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test bench picture lint format lock clean
+.PHONY: help setup demo test bench compare picture lint format lock clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ test: $(READY) ## all tests; installs Java, Maven and redis-server where it may
 bench: $(READY) $(PEERS) ## the worker beside the usual clients; ARGS="--quick --json" is the short form
 	@sh tools/programs.sh >&2
 	@$(PYTHON_IN_VENV) -m tests.bench $(ARGS)
+
+compare: $(READY) ## the README's table of placements: plain hash, PKG, D-Choices, W-Choices and ours
+	@$(PYTHON_IN_VENV) -m tests.bench.compare_placement $(ARGS)
 
 picture: $(READY) ## the picture of the README, from a run of the demo
 	@$(PYTHON_IN_VENV) -m hotshard.demo.picture docs/demo.svg

@@ -67,6 +67,7 @@ class Page:
     def cut(self, *parts: str | tuple[str, str], indent: int = 0) -> None:
         """Add one line, cut off where the page ends."""
         line = Text.assemble(" " * indent, *parts)
+        line.rstrip()
         line.truncate(self.width, overflow="crop" if self.plain else "ellipsis")
         self._lines.append(line)
 
