@@ -32,3 +32,10 @@ def test_what_makes_a_split_useless_is_told_with_its_reason(now: Circumstances, 
     assert refusal is not None
     assert (refusal.key, refusal.reason) == (b"t\x1fe", reason)
     assert refusal.detail
+
+
+@pytest.mark.parametrize("key", [b"undefined", b"acme\x1fnull", b"N/A"])
+def test_a_key_that_stands_for_a_missing_value_is_not_split(key: bytes) -> None:
+    refusal = hindered(key, Circumstances(partitions=12))
+    assert refusal is not None
+    assert refusal.reason == "placeholder_key"

@@ -86,8 +86,8 @@ class TopicDecider:
         self._desk = Desk(setup.spec, self._wishes, self._book)
         #: What came of the commands that were heard and not told of yet.
         self._ordered: list[Done] = []
-        self._router = Router(setup.spec, self._book, self._wishes)
         self._judging = Judging(setup.spec, setup.partitions, self._book, None if head is None else head.judging)
+        self._router = Router(setup.spec, self._book, self._wishes, self._judging.hindrance)
         #: Messages that views and stands need: about when they were sent, and where they stand.
         self._recent: deque[tuple[int, int]] = deque()
 
@@ -279,6 +279,7 @@ class TopicDecider:
             hot=self._heat.hot_entries(),
             told_at=self._told_at,
             orders=self._wishes.orders(),
+            seen=self._reading.seen,
             judging=self._judging.memory(),
         )
         self._ledger.forget_before(needed)

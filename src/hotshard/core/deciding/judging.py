@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
+from hotshard.core.causes.consumers import standing
 from hotshard.core.causes.holds import load_is_uneven
+from hotshard.core.causes.lag import LagState
 from hotshard.core.causes.measures import with_unkeyed
 from hotshard.core.causes.sentences import sentence
 from hotshard.core.causes.table import judge
@@ -15,6 +17,7 @@ from hotshard.core.deciding.effect import REASONS, Seen, effect, is_to_be_told, 
 from hotshard.core.deciding.gathering import Gatherer
 from hotshard.core.deciding.recalled import RECENT, JudgingMemory, WindowMemory
 from hotshard.core.keys import tenant_of
+from hotshard.core.planning.hindrances import Circumstances, hindered
 from hotshard.core.policy.choosing import Policies
 from hotshard.core.policy.rules import limits
 from hotshard.core.wire.event import Ineffective, Skewed
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from hotshard.core.deciding.book import RouteBook
     from hotshard.core.deciding.effect import Effect, EffectMemory
     from hotshard.core.panes.window import ClosedWindow
+    from hotshard.core.planning.verdict import Refusal
     from hotshard.core.topic import TopicSpec
     from hotshard.core.wire.report import WindowReport
     from hotshard.core.wire.route import Route
@@ -63,7 +67,7 @@ class Judging:
         self._windows = memory.windows
         self._skewed_ms, self._skew_told = memory.skewed_ms, memory.skew_told
         self._effects = {each.key: each for each in memory.effects}
-        self._last: Verdict | None = None
+        self._distinct_keys, self._unkeyed, self._stuck = memory.distinct_keys, memory.unkeyed, memory.stuck
         self._lag: tuple[LagEvidence, ...] = ()
 
     def memory(self) -> JudgingMemory:
@@ -72,12 +76,26 @@ class Judging:
             skewed_ms=self._skewed_ms,
             skew_told=self._skew_told,
             effects=tuple(self._effects[key] for key in sorted(self._effects)),
+            distinct_keys=self._distinct_keys,
+            unkeyed=self._unkeyed,
+            stuck=self._stuck,
         )
 
-    @property
-    def last(self) -> Verdict | None:
-        """The verdict on the window told last; None before one was."""
-        return self._last
+    def hindrance(self, key: bytes) -> Refusal | None:
+        """What makes a split of a key useless, as the window told last has it."""
+        home = self._gatherer.home(key)
+        unkeyed, whole = next(((part, whole) for place, part, whole in self._unkeyed if place == home), (0, 0))
+        return hindered(
+            key,
+            Circumstances(
+                partitions=self._gatherer.partitions,
+                eps=self._policies.of(key).eps,
+                distinct_keys=self._distinct_keys,
+                partition_load=whole,
+                unkeyed_load=unkeyed,
+                stuck=home in self._stuck,
+            ),
+        )
 
     def hear_lag(self, lag: Iterable[LagEvidence]) -> None:
         """The lag of the topic's groups, for the windows that close next; nothing: not known any more."""
@@ -96,7 +114,7 @@ class Judging:
             return Judged(report)
         evidence = self._evidence(closed, report, hot_keys, hot_tenants)
         verdict = judge(evidence)
-        self._last = verdict
+        self._keep(evidence)
         told = msgspec.structs.replace(
             report,
             cause=str(verdict.cause),
@@ -126,6 +144,18 @@ class Judging:
         now = WindowMemory(closed.start_ms, closed.end_ms, hot=bool(names), names=names, top=top)
         self._windows = (*self._windows, now)[-RECENT:]
         return with_recent(alone, self._windows)
+
+    def _keep(self, evidence: Evidence) -> None:
+        """What of this window may hinder a split."""
+        self._distinct_keys = evidence.distinct_keys
+        whole = with_unkeyed(evidence).loads
+        self._unkeyed = tuple(
+            (partition, part, round(whole[partition]))
+            for partition, part in enumerate(evidence.unkeyed_loads)
+            if 2 * part > whole[partition]
+        )
+        found = standing(evidence)
+        self._stuck = () if found is None else tuple(each.partition for each in found[0].among(LagState.STUCK))
 
     # -- does it last ----------------------------------------------------------------------------
 

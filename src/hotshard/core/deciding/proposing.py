@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hotshard.core.planning.allowed import forbidden
@@ -26,6 +27,14 @@ if TYPE_CHECKING:
 _PASSING: Final = frozenset({RefusalReason.NOT_WORTH, RefusalReason.PARTITION_NOT_ABOVE})
 
 
+#: What makes a split of a key useless at this moment, or None.
+Hindrance = Callable[[bytes], Refusal | None]
+
+
+def unhindered(_: bytes) -> Refusal | None:
+    return None
+
+
 class Sight(NamedTuple):
     """What one step sees: the keys that are hot or pinned, as measured, the load of every partition, and when."""
 
@@ -37,9 +46,10 @@ class Sight(NamedTuple):
 class Proposer:
     """Plans for the keys of one topic, on what its routes make of the loads."""
 
-    def __init__(self, spec: TopicSpec, book: RouteBook) -> None:
+    def __init__(self, spec: TopicSpec, book: RouteBook, hindrance: Hindrance = unhindered) -> None:
         self._spec = spec
         self._book = book
+        self._hindrance = hindrance
         self._terms = terms_of(spec)
 
     def verdict(self, key: bytes, sight: Sight, *, standing: Route | None, pinned: int | None) -> Plan | Refusal | None:
@@ -48,6 +58,8 @@ class Proposer:
         ``pinned``: a person wants the key split over so many shards, 0 for as many as the plan finds.
         """
         refusal = forbidden(key, self._spec)
+        if refusal is None and pinned is None and (standing is None or not standing.partitions):
+            refusal = self._hindrance(key)
         if refusal is not None:
             return refusal
         measured, loads = sight.keys[key], sight.loads

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hotshard.core.deciding.drafting import Drafts, given, why_not_given
-from hotshard.core.deciding.proposing import Proposer, Sight
+from hotshard.core.deciding.proposing import Proposer, Sight, unhindered
 from hotshard.core.deciding.wishes import Wishes
 from hotshard.core.planning.resize import same_shards
 from hotshard.core.planning.verdict import Plan, Refusal
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from hotshard.core.deciding.book import RouteBook
     from hotshard.core.deciding.moment import Measured, Moment
+    from hotshard.core.deciding.proposing import Hindrance
 
 _NOTHING: Final[Mapping[bytes, Measured]] = MappingProxyType({})
 
@@ -36,12 +37,14 @@ class Router:
     Steps that change a route must be at rising moments, as its epoch is the moment's.
     """
 
-    def __init__(self, spec: TopicSpec, book: RouteBook, wishes: Wishes | None = None) -> None:
+    def __init__(
+        self, spec: TopicSpec, book: RouteBook, wishes: Wishes | None = None, hindrance: Hindrance = unhindered
+    ) -> None:
         self._spec = spec
         self._book = book
         self._wishes = wishes or Wishes(spec)
         self._drafts = Drafts(spec)
-        self._proposer = Proposer(spec, book)
+        self._proposer = Proposer(spec, book, hindrance)
 
     def step(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from hotshard.core.causes.looks import is_placeholder
 from hotshard.core.planning.verdict import Refusal, RefusalReason
 from hotshard.core.planning.worth import min_share
 
@@ -36,6 +37,14 @@ class Circumstances:
 def hindered(key: bytes, now: Circumstances) -> Refusal | None:
     """The first circumstance that makes a split useless; None where none is known."""
     return next((refusal for each in _HINDRANCES if (refusal := each(key, now)) is not None), None)
+
+
+def stands_for_nothing(key: bytes, _: Circumstances) -> Refusal | None:
+    """The key is what programs write where a value is missing: its records should have had other keys."""
+    if not is_placeholder(key):
+        return None
+    detail = "the key stands for a missing value; give the records the value"
+    return Refusal(key=key, reason=RefusalReason.PLACEHOLDER_KEY, detail=detail)
 
 
 def keys_too_few(key: bytes, now: Circumstances) -> Refusal | None:
@@ -81,6 +90,7 @@ def tenant_is_lukewarm(key: bytes, now: Circumstances) -> Refusal | None:
 
 
 _HINDRANCES: Final[tuple[Callable[[bytes, Circumstances], Refusal | None], ...]] = (
+    stands_for_nothing,
     keys_too_few,
     mostly_unkeyed,
     partition_stuck,
