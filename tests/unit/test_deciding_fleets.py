@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 
 from hotshard.core.deciding.book import counted_exactly, wire_keys
+from hotshard.core.deciding.effect import Seen, effect
 from hotshard.core.keys import with_suffix
 from hotshard.core.partitioners import partitioner
 from hotshard.core.topic import Carry, KeyLayout, PartitionsFrom
 from hotshard.core.wire.route import RouteState, Treatment
 from tests.support.deciding import QUICK, spec
+from tests.support.registry import route as made
 from tests.support.routing import ACTIVATED, HOT, PROPOSED, RETIRED, Topic, told
 
 BINARY = b"\x00\xffkey"
@@ -169,3 +172,21 @@ def test_a_key_whose_largest_sub_unit_is_too_much_gets_advice_only() -> None:
     topic = Topic(spec())
     assert told(topic.step({HOT: 400}, largest_sub=0.9)) == [PROPOSED]
     assert (topic.route().reason, topic.route().partitions) == ("hot_discriminator", ())
+
+
+# Did it help
+
+
+def test_a_shard_given_by_partition_that_has_nearly_everything_is_told_as_one_of_a_skewed_discriminator() -> None:
+    route = msgspec.structs.replace(
+        made(HOT, (), partitions=(1, 2, 4), partition_count=6, carry=Carry.PARTITION),
+        imbalance_before=3.0,
+        imbalance_after=1.2,
+    )
+    wires = {HOT: {1: 20.0, 2: 360.0, 4: 20.0}}
+    loads = [100.0, 120.0, 460.0, 100.0, 120.0, 100.0]
+    seen = Seen(start_ms=10**9, end_ms=10**9 + 10_000, loads=loads, records=1000, wires=wires, completeness=1.0)
+    found = effect(route, seen, home=0, least_share=0.05)
+    assert found is not None
+    assert found.reason == "skewed_discriminator"
+    assert found.numbers["shard_surplus_share"] == pytest.approx((360 - 400 / 3) / 400)

@@ -105,12 +105,12 @@ class _Missed:
     def shard_surplus(self) -> float:
         """Load of the shard on the worst partition beyond an equal part."""
         route = self.route
-        for suffix, partition in zip(route.suffixes, route.partitions, strict=False):
-            if partition == self.worst:
-                return self.seen.of(with_suffix(route.base_key, suffix), partition) - self.seen.load / len(
-                    route.partitions
-                )
-        return 0.0
+        if self.worst not in route.partitions:
+            return 0.0
+        shard = route.base_key
+        if route.carry is Carry.SUFFIX:
+            shard = with_suffix(shard, route.suffixes[route.partitions.index(self.worst)])
+        return self.seen.of(shard, self.worst) - self.seen.load / len(route.partitions)
 
 
 def producers_are_without_the_library(missed: _Missed) -> bool:
