@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from faust.types import TP
 
 from hotshard.core.panes.cutting import PartitionPanes, start_offset
+from hotshard.core.panes.pulse import Pulse
 from hotshard.core.wire import pane as wire
 from hotshard.doors.kafka.contract import Out, Publisher
 from hotshard.errors import HotshardError, UnavailableError
@@ -80,6 +81,8 @@ class Observer:
         self._clock = clock
         self._says = says
         self._held = Held()
+        #: By production topic, made anew with every assignment.
+        self._pulses: dict[str, Pulse] = {}
         self._new = set(what.new)
         self._early_at_s = 0.0
         self._tell = Teller(log)
@@ -105,6 +108,7 @@ class Observer:
         starts = {place: start_offset(begun.get(place), earliest[place], None) for place in places}
         await self._commit_starts(starts, committed, generation)
         self._new -= {place.topic for place in places}
+        self._pulses = {name: self._pulse(name, places) for name in {self._source(each).spec.name for each in places}}
         if self._held.generation != generation:
             return {}  # taken away meanwhile
         for place, start in starts.items():
@@ -299,9 +303,18 @@ class Observer:
             window_ms=self._what.window_ms,
             pane_ms=self._what.pane_ms,
             partition_of=source.partition_of,
+            pulse=self._pulses.get(source.spec.name),
         )
         self._held.open(place, panes)
         return panes
+
+    def _pulse(self, topic: str, places: Collection[TP]) -> Pulse:
+        """What these partitions of a topic have counted of late; they are some of all there are."""
+        sources = {name: source for name, source in self._what.sources.items() if source.spec.name == topic}
+        every = sum(source.partitions for source in sources.values())
+        here = sum(place.topic in sources for place in places)
+        first = next(iter(sources.values()))
+        return Pulse(first.spec, first.production or first.partitions, min(1.0, here / max(1, every)))
 
     def _mark(self, place: TP, panes: PartitionPanes, end: int) -> wire.Mark:
         readable = max(end, panes.position)

@@ -1,51 +1,159 @@
-"""Which keys of an open pane are worth telling before the pane is over."""
+"""Which keys and tenants of an open pane are worth telling before the pane is over."""
 
 from __future__ import annotations
 
-from itertools import takewhile
+from collections import deque
 from typing import TYPE_CHECKING, Final
 
+from hotshard.core.panes.pulse import Pulse, floods, worth_noting
+from hotshard.core.policy.evidence import Part
+from hotshard.core.wire.pane import is_cut
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
-    from hotshard.core.wire.pane import Row
+    from hotshard.core.panes.pulse import Where
+    from hotshard.core.policy.evidence import Totals
+    from hotshard.core.sketching.counter import PaneCounter
+    from hotshard.core.wire.pane import Pane
 
-#: A candidate has at least one in so many of its partition's load. With the policy's defaults a key turns
-#: on the slow view at a share of about eps / (1 + eps) = 20 % of its partition, whatever their number.
+#: A key with at least one in so many of its pane's load has its last windows told.
 _PART: Final = 10
-#: A candidate is new again when it has grown by this factor since it was last told.
+#: A key is news again when it has grown by this factor since it was last told.
 _GROWTH: Final = 2
+#: Tenants are looked at no more often than this: they have to be summed up first.
+TENANTS_MS: Final = 250
+#: Tenants with less than one in so many of an open pane's load are not looked at.
+_TENANT_PART: Final = 64
 
 
 def candidate_load(pane_load: int, floor: int) -> int:
-    """The load from which on a key of a pane is a candidate: 10 % of the pane's, and at least the floor."""
+    """The load from which on a key of a pane has its last windows told: 10 % of the pane's, and the floor."""
     return max(floor, -(-pane_load // _PART), 1)
 
 
 class Candidates:
-    """What has been told of the keys of a partition, in this pane or the one before."""
+    """What the policy would turn hot of one partition, on what this worker counts, and what was told of it.
 
-    __slots__ = ("_floor", "_told")
+    Only the rules of the short view are asked: what turns the long one on can wait for the end of a pane. A
+    pane's own counts are lower bounds, and nobody else's are needed, but for tenants, who are hot by the sum of
+    their keys over all partitions: each partition tells its part once, when all parts together decide it.
+    """
 
-    def __init__(self, floor: int) -> None:
-        self._floor = floor
+    def __init__(self, pulse: Pulse, where: Where, partition_of: Callable[[bytes], int | None] | None) -> None:
+        """``partition_of`` gives the production partition of a key, where that is not the source's."""
+        self._pulse = pulse
+        self._where = where
+        self._partition_of = partition_of
+        #: Of the panes sealed within the short view: when, their load, and their heaviest keys.
+        self._sealed: deque[tuple[int, int, Mapping[bytes, int]]] = deque()
+        self._load = 0
+        #: Load in the short view of every key that is hot in it, when it was last told.
         self._told: dict[bytes, int] = {}
+        #: The same of tenants, over all partitions, for those of which this partition told its part.
+        self._told_tenants: dict[bytes, int] = {}
+        self._tenants_at_ms: int | None = None
+        self._turns = 0
 
-    def least(self, pane_load: int) -> int:
-        return candidate_load(pane_load, self._floor)
+    # -- what is new -----------------------------------------------------------------------------
 
-    def any_new(self, lowers: Mapping[bytes, int]) -> bool:
-        """Whether a candidate has at least twice what was told of it; ``lowers`` are the bounds of candidates."""
-        return any(lower >= _GROWTH * self._told.get(key, 0) for key, lower in lowers.items())
+    def any_new(self, counter: PaneCounter, without: Mapping[bytes, bytes], now_ms: int) -> bool:
+        """Whether a version of the open pane would tell something new, which then counts as told.
 
-    def tell(self, rows: Iterable[Row]) -> None:
-        """Note what an early version says."""
-        self._told.update(self._worth(rows))
+        A key is new when it is hot and has twice what was told of it, keys in ``without`` left out; a tenant,
+        when it is hot and nothing was told of it while it has been so.
+        """
+        new_tenant = self._pulse.has_tenants and self._any_new_tenant(counter, now_ms)
+        hot = self._hot_keys(counter, without, now_ms)
+        if not new_tenant and all(load < _GROWTH * self._told.get(key, 0) for key, load in hot.items()):
+            return False
+        self._told.update(hot)
+        return True
 
-    def close(self, rows: Iterable[Row]) -> None:
-        """Note what the final version says: a key as heavy in the next pane is nothing new."""
-        self._told = self._worth(rows)
+    def seal(self, pane: Pane) -> None:
+        """The pane is over, and its final version tells all of it."""
+        now_ms, load = pane.cut_ms, sum(pane.loads.values())
+        self._pulse.seal(self._where, pane)
+        noted = worth_noting(pane.keys.rows, load)
+        self._sealed.append((now_ms, load, noted))
+        self._load += load
+        view, sums = self._pulse.view(self._where, 0, now_ms), self._sums(now_ms)
+        tenants = pane.tenant_of or {}
+        hot = {key for key in noted if self._is_hot(key, sums[key], view, tenants.get(key), self._own_load(key))}
+        # What is hot now and then is no news each time.
+        kept = {key: told for key, told in self._told.items() if _GROWTH * sums.get(key, 0) >= told}
+        self._told = {**kept, **{key: sums[key] for key in hot}}
+        self._note_tenants([row.key for row in pane.tenants.rows], now_ms)
 
-    def _worth(self, rows: Iterable[Row]) -> dict[bytes, int]:
-        # Rows stand by falling upper bound. Lighter ones need no note: the floor is twice what was told of them.
-        return {row.key: row.lower for row in takewhile(lambda row: _GROWTH * row.upper >= self._floor, rows)}
+    def _any_new_tenant(self, counter: PaneCounter, now_ms: int) -> bool:
+        at_ms, open_load = self._tenants_at_ms, counter.load_so_far
+        recently = at_ms is not None and 0 <= now_ms - at_ms < TENANTS_MS
+        if recently and self._turns == self._pulse.turns:
+            return False
+        if not self._pulse.may_have_hot_tenants(open_load, now_ms):
+            return False
+        self._tenants_at_ms, self._turns = now_ms, self._pulse.turns
+        counter.settle()
+        tenants = counter.tenants_from(max(1, open_load // _TENANT_PART))
+        self._pulse.look(self._where, open_load, tenants)
+        return self._note_tenants(tenants, now_ms)
+
+    def _note_tenants(self, tenants: Iterable[bytes], now_ms: int) -> bool:
+        """Note which of the tenants are hot; whether there is one of which nothing was told."""
+        load = self._pulse.tenant_load
+        self._told_tenants = {each: told for each, told in self._told_tenants.items() if _GROWTH * load(each) >= told}
+        hot = self._pulse.hot_tenants(tenants, now_ms)
+        new = hot.keys() - self._told_tenants.keys()
+        self._told_tenants.update({tenant: hot[tenant] for tenant in new})
+        self._pulse.turns += bool(new)
+        return bool(new)
+
+    # -- keys ------------------------------------------------------------------------------------
+
+    def _hot_keys(self, counter: PaneCounter, without: Mapping[bytes, bytes], now_ms: int) -> dict[bytes, int]:
+        """The load in the short view of all keys of the open pane that are surely hot in it."""
+        if self._pulse.wants_parts or self._pulse.has_tenant_policies:
+            counter.settle()  # so that what stands beside keys, and where they lie, is known
+        sealed, open_load = self._sums(now_ms), counter.load_so_far
+        view = self._pulse.view(self._where, open_load, now_ms)
+        least = self._pulse.least(view, 0.0 if self._partition_of else self._load + open_load)
+        if self._load + open_load < least:
+            return {}
+        # A sum of two reaches the least load only if one of them reaches half of it.
+        half = max(1, round(least / 2))
+        lowers = counter.lower_bounds(half, without=without) if open_load >= half else {}
+        for key, load in sealed.items():
+            if load >= half and key not in lowers and key not in without and (lower := counter.lower(key)):
+                lowers[key] = lower
+        loads = {key: lower + sealed.get(key, 0) for key, lower in lowers.items()}
+        return {key: load for key, load in loads.items() if load >= least and self._floods(key, load, view, counter)}
+
+    def _floods(self, key: bytes, load: int, view: Totals, counter: PaneCounter) -> bool:
+        tenant = counter.tenant_beside(key) if self._pulse.has_tenant_policies else None
+        return self._is_hot(key, load, view, tenant, self._own_load(key, counter))
+
+    def _own_load(self, key: bytes, counter: PaneCounter | None = None) -> int:
+        """The load in the short view of the production partition of a key, as far as it is counted here."""
+        if not self._pulse.wants_parts:
+            return 0
+        if self._partition_of is None:
+            return self._load + (counter.load_so_far if counter else 0)
+        partition = None if is_cut(key) else self._partition_of(key)
+        if partition is None:
+            return 0
+        return self._pulse.load_of(partition) + (counter.loads.get(partition, 0) if counter else 0)
+
+    def _is_hot(self, key: bytes, load: int, view: Totals, tenant: bytes | None, own_load: int) -> bool:
+        to = self._pulse.limits_of(tenant or self._pulse.tenant_in(key))
+        part = Part(load / own_load, 1.0) if own_load > 0 else None
+        return floods(key, load, part, view, to)
+
+    def _sums(self, now_ms: int) -> dict[bytes, int]:
+        """The sealed load in the short view of the heaviest keys."""
+        while self._sealed and not 0 <= now_ms - self._sealed[0][0] < self._pulse.span_ms:
+            self._load -= self._sealed.popleft()[1]
+        sums: dict[bytes, int] = {}
+        for _, _, lowers in self._sealed:
+            for key, load in lowers.items():
+                sums[key] = sums.get(key, 0) + load
+        return sums

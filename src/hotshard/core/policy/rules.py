@@ -107,15 +107,30 @@ def with_times_the_load(share: float, times: float) -> float:
 
 def hot_reason(heat: Heat, views: ViewTotals, to: Limits) -> HeatReason | None:
     """The first rule of the short view that turns it hot, else the first of the long view, or None."""
-    if may_flood(heat, views.fast, to):
-        for reason, floods in _FAST_RULES.items():
-            if floods(heat, views.fast, to):
-                return reason
-    if may_hold(heat, views.slow, to):
-        for reason, holds in _SLOW_RULES.items():
-            if holds(heat, views.slow, to):
-                return reason
-    return None
+    reason = flood_reason(heat, views.fast, to)
+    if reason is None and may_hold(heat, views.slow, to):
+        reason = next((reason for reason, holds in _SLOW_RULES.items() if holds(heat, views.slow, to)), None)
+    return reason
+
+
+def flood_reason(heat: Heat, fast: Totals, to: Limits) -> HeatReason | None:
+    """The first rule of the short view that turns it hot, or None."""
+    if not may_flood(heat, fast, to):
+        return None
+    return next((reason for reason, floods in _FAST_RULES.items() if floods(heat, fast, to)), None)
+
+
+def least_flood(fast: Totals, to: Limits, least_partition: float = 0.0) -> float:
+    """Whatever has a lower bound below this in the short view turns hot by no rule of it.
+
+    ``least_partition`` is the load of the least loaded partition on which a name may lie.
+    """
+    loads = [to.fast_share * fast.load / fast.completeness if fast.completeness > 0 else 0.0]
+    if to.on_per_s is not None:
+        loads.append(to.on_per_s * to.fast_ratio * fast.span_s)
+    if to.on_partition_share is not None:
+        loads.append(with_times_the_load(to.on_partition_share, to.fast_ratio) * least_partition)
+    return max(min(loads), to.name_per_s * fast.span_s, to.floor_fast)
 
 
 def may_flood(heat: Heat, fast: Totals, to: Limits) -> bool:
