@@ -19,7 +19,6 @@ from hotshard.errors import MissingTopicError, UnavailableError
 from tests.support.topics import Sent, admin, create_topic, produce, producing, send_all
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from hotshard.core.slab import Slab
@@ -257,7 +256,7 @@ async def test_an_interrupted_reading_lets_go_of_its_connections(kafka: ApacheKa
     await create_topic(kafka.bootstrap, fresh_topic_name, 1)
     await produce(kafka.bootstrap, fresh_topic_name, [Sent(b"k")] * 1000)
 
-    def begin() -> Iterator[int]:
+    def begin() -> int:
         with opened(f"kafka://{kafka.bootstrap}/{fresh_topic_name}") as source:
             for slab in source.slabs():
                 return len(slab)

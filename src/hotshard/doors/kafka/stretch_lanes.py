@@ -23,7 +23,7 @@ _RECORDS_A_SLAB: Final = 200
 #: but so many steps are made in any case.
 _STEPS: Final = 60
 #: The time of a run of records is the median of so many of them: one with a wrong clock must not decide.
-_CLOCK_RECORDS: Final = 9
+_CLOCK_RECORDS: Final = 3
 #: So many are handed on together in any case.
 _LEAST_RECORDS: Final = 4
 _NEVER: Final = 1 << 63
