@@ -62,14 +62,19 @@ def test_an_address_has_servers_and_a_topic(word: str, expected: Address) -> Non
 @pytest.mark.parametrize(
     "word",
     [
-        "kafka://", "kafka://host", "kafka://host/", "kafka:///", "kafka://host/a/b", "kafka://host/a?x=1", "kafka://host/a b",
-        "kafka://user:pass@host/t", "kafka://host:port/t", "kafka://host:/t", "kafka://a,,b/t", "kafka://host:123456/t",
+        "kafka://", "kafka://host", "kafka://host/", "kafka:///", "kafka://host/a/b", "kafka://host/a?x=1",
+        "kafka://host/a b", "kafka://user:pass@host/t", "kafka://host:port/t", "kafka://host:/t", "kafka://a,,b/t", "kafka://host:123456/t",
         "kafka://host/" + "t" * 250,
     ],
 )  # fmt: skip
 def test_what_is_no_address_is_wrong_use(word: str) -> None:
     with pytest.raises(UsageError, match="write kafka://HOST:PORT/TOPIC"):
         address_of(word)
+
+
+def test_a_password_in_an_address_is_not_repeated() -> None:
+    with pytest.raises(UsageError, match=r"'kafka://\*\*\*@host/t' is no topic's address"):
+        address_of("kafka://user:secret@host/t")
 
 
 def opened(*words: str, environ: dict[str, str] | None = None) -> None:

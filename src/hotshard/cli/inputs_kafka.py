@@ -47,7 +47,8 @@ def address_of(word: str) -> Address:
     servers, slash, topic = word.removeprefix(SCHEME).partition("/")
     found = [_SERVER.fullmatch(server) for server in servers.split(",")] if servers else []
     if not slash or not _TOPIC.fullmatch(topic) or None in found:
-        raise UsageError(f"{word!r} is no topic's address: {_FORM}")
+        shown = re.sub(r"//[^/]*@", "//***@", word)
+        raise UsageError(f"{shown!r} is no topic's address: {_FORM}")
     return Address(tuple(f"{each[1]}{each[2] or f':{_PORT}'}" for each in found if each), topic)
 
 
