@@ -48,6 +48,18 @@ class TopicWanted:
     config: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupLook:
+    """A consumer group seen from outside."""
+
+    #: The offset to be read next by partition; one without a commit is not in it.
+    committed: Mapping[int, int]
+    #: None where the broker does not tell.
+    members: int | None
+    #: The member that has each partition; empty while that is being decided, and where nobody knows.
+    owners: Mapping[int, str] = field(default_factory=dict)
+
+
 class Publisher(Protocol):
     """Writes messages, in order per partition, each acknowledged by all replicas in sync."""
 
@@ -141,6 +153,17 @@ class Admin(Protocol):
 
         The embedded broker tells the offset after the first message of the last batch instead.
         """
+        ...
+
+    async def stable_offsets(self, topic: str) -> dict[int, int]:
+        """The last stable offset by partition: the high watermark, or the first message of an open transaction.
+
+        A reader of committed messages comes no further. The embedded broker, without transactions, tells its end.
+        """
+        ...
+
+    async def group(self, group: str, topic: str) -> GroupLook:
+        """How a group stands to a topic, without joining it; one that does not exist has nothing and no members."""
         ...
 
     async def stop(self) -> None: ...

@@ -9,6 +9,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from hotshard.doors.clock import Clock, SystemClock
+from hotshard.doors.kafka.contract import GroupLook
 from hotshard.doors.kafka.memory_cluster import Cluster, Transaction
 from hotshard.doors.kafka.stretch_memory import MemoryStretchReader
 from hotshard.errors import FencedError, TopicMismatchError, UnavailableError
@@ -167,5 +168,12 @@ class MemoryAdmin:
 
     async def end_offsets(self, topic: str) -> dict[int, int]:
         return {number: len(partition.slots) for number, partition in enumerate(self._cluster.partitions(topic))}
+
+    async def stable_offsets(self, topic: str) -> dict[int, int]:
+        return {number: partition.stable() for number, partition in enumerate(self._cluster.partitions(topic))}
+
+    async def group(self, group: str, topic: str) -> GroupLook:
+        self._cluster.partitions(topic)
+        return self._cluster.groups.get((group, topic), GroupLook(committed={}, members=0))
 
     async def stop(self) -> None: ...

@@ -10,7 +10,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hotshard.core.partitioners import partition_of
-from hotshard.doors.kafka.contract import Log, Out, TopicWanted
+from hotshard.doors.kafka.contract import GroupLook, Log, Out, TopicWanted
 from hotshard.errors import (
     FencedError,
     MissingTopicError,
@@ -91,6 +91,8 @@ class Cluster:
         self.lose_answers = 0
         #: So many of the next writes do not take place: UnavailableError.
         self.lose_requests = 0
+        #: How groups stand to topics; put in by hand, as nobody consumes here.
+        self.groups: dict[tuple[str, str], GroupLook] = {}
         self._topics: dict[str, list[MemoryPartition]] = {}
         self._wanted: dict[str, TopicWanted] = {}
         self._holders: defaultdict[str, _Holder] = defaultdict(_Holder)

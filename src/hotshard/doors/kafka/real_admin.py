@@ -11,13 +11,14 @@ from aiokafka.errors import BrokerResponseError, LeaderNotAvailableError, NoErro
 from aiokafka.protocol.admin import CreateTopicsRequest
 from aiokafka.protocol.offset import OffsetRequest
 
+from hotshard.doors.kafka.real_group import look_at_group
 from hotshard.doors.kafka.real_link import Link, TopicLook, look_at, require
 from hotshard.errors import HotshardError, TopicMismatchError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Container
 
-    from hotshard.doors.kafka.contract import TopicWanted
+    from hotshard.doors.kafka.contract import GroupLook, TopicWanted
 
 _T = TypeVar("_T")
 EARLIEST: Final = -2
@@ -54,15 +55,25 @@ class AioAdmin:
     async def end_offsets(self, topic: str) -> dict[int, int]:
         return await self._offsets(topic, LATEST)
 
+    async def stable_offsets(self, topic: str) -> dict[int, int]:
+        return await self._offsets(topic, LATEST, committed=True)
+
+    async def group(self, group: str, topic: str) -> GroupLook:
+        async def look(client: AIOKafkaClient) -> GroupLook:
+            found = await require(client, topic, self._link.connection)
+            return await look_at_group(client, group, topic, found.leaders)
+
+        return await self._ask(look, f"looking at group {group!r}")
+
     async def stop(self) -> None:
         client, self._client = self._client, None
         if client is not None:
             await client.close()
 
-    async def _offsets(self, topic: str, which: int) -> dict[int, int]:
+    async def _offsets(self, topic: str, which: int, *, committed: bool = False) -> dict[int, int]:
         async def offsets(client: AIOKafkaClient) -> dict[int, int]:
             look = await require(client, topic, self._link.connection)
-            return await offsets_at(client, look, topic, which)
+            return await offsets_at(client, look, topic, which, committed=committed)
 
         return await self._ask(offsets, f"asking the offsets of {topic!r}")
 
