@@ -7,13 +7,13 @@ from heapq import nlargest
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hotshard.core.keys import tenant_of
 from hotshard.core.panes.placing import partition_of_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hotshard.core.panes.folding import Folded
+    from hotshard.core.panes.tenancy import Tenancy
     from hotshard.core.panes.window import ClosedWindow, PartitionLists
     from hotshard.core.topic import TopicSpec
     from hotshard.core.wire.pane import HeavyList
@@ -34,8 +34,13 @@ class Filling(NamedTuple):
     tenants: Top
 
 
-def who_fills(
-    closed: ClosedWindow, keys: Folded, spec: TopicSpec, partitions: int, aliases: Mapping[bytes, bytes]
+def who_fills(  # noqa: PLR0913, PLR0917
+    closed: ClosedWindow,
+    keys: Folded,
+    spec: TopicSpec,
+    partitions: int,
+    aliases: Mapping[bytes, bytes],
+    tenancy: Tenancy,
 ) -> Mapping[int, Filling]:
     """The heaviest of every partition of which something is known; ``keys`` is the sum of the window's lists.
 
@@ -51,7 +56,7 @@ def who_fills(
         if partition is not None:
             loads[partition][row.name] = row.estimate
     return {
-        partition: Filling(_top(_by_base(there, aliases)), _top(_by_tenant(there, spec)))
+        partition: Filling(_top(_by_base(there, aliases)), _top(_by_tenant(there, tenancy, aliases)))
         for partition, there in loads.items()
     }
 
@@ -91,10 +96,10 @@ def _by_base(loads: dict[bytes, int], aliases: Mapping[bytes, bytes]) -> dict[by
     return loads
 
 
-def _by_tenant(loads: Mapping[bytes, int], spec: TopicSpec) -> dict[bytes, int]:
+def _by_tenant(loads: Mapping[bytes, int], tenancy: Tenancy, aliases: Mapping[bytes, bytes]) -> dict[bytes, int]:
     tenants: dict[bytes, int] = {}
     for name, load in loads.items():
-        tenant = tenant_of(name, spec.layout)
+        tenant = tenancy.of(aliases.get(name, name))
         if tenant is not None:
             tenants[tenant] = tenants.get(tenant, 0) + load
     return tenants

@@ -36,7 +36,7 @@ class ListSum:
     Names added as exact are never let go.
     """
 
-    __slots__ = ("_above", "_error", "_floor", "_kept", "_lowers", "_pinned", "_recent")
+    __slots__ = ("_above", "_error", "_floor", "_kept", "_lost", "_lowers", "_pinned", "_recent")
 
     def __init__(self) -> None:
         self._lowers: dict[bytes, int] = {}
@@ -47,6 +47,8 @@ class ListSum:
         #: The same for a name that is not listed, at most.
         self._floor = 0
         self._pinned: set[bytes] = set()
+        #: Whether a name was ever let go.
+        self._lost = False
 
     def __len__(self) -> int:
         return len(self._lowers)
@@ -62,6 +64,16 @@ class ListSum:
 
     def add_tenants(self, pane: Pane) -> None:
         self._add(((row.key, row.lower, row.upper) for row in pane.tenants.rows), pane.tenants)
+
+    def add_subs(self, pane: Pane) -> None:
+        self._add(((row.key, row.lower, row.upper) for row in pane.subs.rows), pane.subs)
+
+    def remembers(self, name: bytes) -> bool:
+        """Whether the name is listed, or was in no list so far."""
+        return name in self._lowers or not self._lost
+
+    def __contains__(self, name: bytes) -> bool:
+        return name in self._lowers
 
     def heavy(self) -> HeavyList:
         error, lowers, recent = self._error, self._lowers, self._recent
@@ -87,7 +99,7 @@ class ListSum:
     def _let_go(self) -> None:
         above = self._above
         light = sorted(above.keys() - self._pinned, key=lambda name: (-above[name], name))[KEPT_ROWS:]
-        self._floor = max(self._floor, above[light[0]])
+        self._floor, self._lost = max(self._floor, above[light[0]]), True
         for name in light:
             del above[name], self._lowers[name]
             self._recent.pop(name, None)

@@ -6,9 +6,9 @@ import base64
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hotshard.core.keys import tenant_of
 from hotshard.core.panes.filling import MAX_TOP, Filling, who_fills
 from hotshard.core.panes.folding import Folded
+from hotshard.core.panes.tenancy import Tenancy, has_tenants
 from hotshard.core.sketching.merging import threshold
 from hotshard.core.skew import describe_skew
 from hotshard.core.wire.names import key_text
@@ -70,6 +70,7 @@ class _Measured:
     #: By production partition, the idle ones included.
     loads: Mapping[int, int]
     filling: Mapping[int, Filling]
+    tenancy: Tenancy
 
     def report(self, room: Room) -> WindowReport:
         closed, totals, load = self.closed, self.closed.totals, sum(self.loads.values())
@@ -93,11 +94,16 @@ class _Measured:
             completeness=closed.completeness,
             partitions=_partitions(self.loads, self.filling, room),
             skew=_skew(self.loads),
-            keys=tuple(_heavy(row, load, self.keys.hot, tenant_of(row.name, self.spec.layout)) for row in keys),
-            tenants=tuple(_heavy(row, load, self.tenants.hot, row.name) for row in tenants),
+            keys=tuple(_heavy(row, load, self.keys.hot, self.tenancy.of(row.name)) for row in keys),
+            tenants=tuple(_heavy(row, load + totals.unkeyed_load, self.tenants.hot, row.name) for row in tenants),
             hot_keys=_texts(self.keys.hot),
             hot_tenants=_texts(self.tenants.hot),
             ranges=closed.ranges,
+            distinct_keys=totals.distinct_keys,
+            distinct_tenants=totals.distinct_tenants if has_tenants(self.spec) else None,
+            all_tenants=totals.all_tenants,
+            untenanted=totals.untenanted,
+            damaged=totals.damaged,
         )
 
 
@@ -119,13 +125,15 @@ def window_report(  # noqa: PLR0913  # all by name
     """
     keys = Folded([part.keys for part in closed.lists])
     tenants = Folded([part.tenants for part in closed.lists])
+    tenancy = Tenancy.of_window(closed, spec)
     measured = _Measured(
         closed,
         spec,
         _Ranked.of(keys, aliases, hot_keys),
         _Ranked.of(tenants, {}, hot_tenants),
         dict.fromkeys(range(partitions), 0) | dict(closed.loads),
-        who_fills(closed, keys, spec, partitions, aliases),
+        who_fills(closed, keys, spec, partitions, aliases, tenancy),
+        tenancy,
     )
     fitting = (report for room in ROOMS[:-1] if len(encode(report := measured.report(room))) <= MAX_REPORT_BYTES)
     return next(fitting, None) or measured.report(ROOMS[-1])

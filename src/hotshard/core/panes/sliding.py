@@ -145,6 +145,11 @@ class SlidingSums:
         place = self._places.get(name)
         return 0 if place is None else self._lowers[place]
 
+    def is_in(self, name: bytes, listed: Listed) -> bool:
+        """Whether a list that was added has just this name."""
+        place = self._places.get(name)
+        return place is not None and place in listed.places
+
     def by_partition(self, name: bytes, lists: Iterable[Listed]) -> Mapping[int, int]:
         """The lower bound of just this name by partition; ``lists`` are all that were added and not removed."""
         place = self._places.get(name)

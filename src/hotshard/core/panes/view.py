@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from hotshard.core.panes.sliding import Listed
-    from hotshard.core.wire.pane import Pane
+    from hotshard.core.wire.pane import HeavyList, Pane
 
 #: So long what was counted may be on its way: a pane's second, and its publishing.
 _UNSEEN_MS: Final = 1_500
@@ -22,10 +22,11 @@ class _Held:
     """One version of a pane in the view."""
 
     __slots__ = (
-        "cut_ms", "end", "generation", "is_in", "keys", "loads", "opened_ms", "place", "start", "tenants",
+        "cut_ms", "end", "generation", "is_in", "keys", "loads", "opened_ms", "place", "start", "subs", "tenant_of",
+        "tenants", "unkeyed_load",
     )  # fmt: skip
 
-    def __init__(self, pane: Pane, keys: Listed, tenants: Listed) -> None:
+    def __init__(self, pane: Pane, keys: Listed, tenants: Listed, subs: Listed | None) -> None:
         self.place = (pane.source, pane.partition)
         self.start = pane.start
         self.end = pane.end
@@ -35,6 +36,9 @@ class _Held:
         self.loads = pane.loads
         self.keys = keys
         self.tenants = tenants
+        self.subs = subs
+        self.tenant_of = pane.tenant_of
+        self.unkeyed_load = pane.unkeyed_load
         self.is_in = True
 
     def clashes(self, pane: Pane) -> bool:
@@ -54,8 +58,11 @@ class View:
     def __init__(self, span_ms: int, partition_of: Callable[[bytes], int | None] | None = None) -> None:
         self.keys = SlidingSums()
         self.tenants = SlidingSums()
-        #: Load of all keyed records.
+        #: Sub-units of the keys that are counted exactly, by the names they travel under.
+        self.subs = SlidingSums()
+        #: Load of all keyed records, and of those without a key that have a tenant beside it.
         self.load = 0
+        self.unkeyed_load = 0
         self._span_ms = span_ms
         self._partition_of = partition_of
         self._loads: dict[int, int] = {}
@@ -96,18 +103,17 @@ class View:
         clashing = [each for each in held.values() if each.clashes(pane)]
         if any(each.generation > pane.generation for each in clashing):
             return
-        keys, tenants = pane.keys, pane.tenants
         new = _Held(
             pane,
-            self.keys.add(Said.of(key_rows(pane), keys.error, pane.partition)),
-            self.tenants.add(
-                Said.of(((row.key, row.lower, row.upper) for row in tenants.rows), tenants.error, pane.partition)
-            ),
+            self.keys.add(Said.of(key_rows(pane), pane.keys.error, pane.partition)),
+            self.tenants.add(_said(pane.tenants, pane.partition)),
+            self.subs.add(_said(pane.subs, pane.partition)) if pane.subs.rows or pane.subs.error else None,
         )
         for each in clashing:
             self._take_out(each)
         self._held.setdefault(new.place, {})[pane.start] = new
         self._fresh.append(new)
+        self.unkeyed_load += pane.unkeyed_load
         for partition, load in pane.loads.items():
             self._add_load(partition, load)
 
@@ -181,6 +187,23 @@ class View:
                     loads[partition] = loads.get(partition, 0) + load
         return loads
 
+    def owner(self, key: bytes) -> bytes | None:
+        """The one tenant that stands beside a base key in all panes that list it; None where there is none.
+
+        For few keys: all panes are looked through.
+        """
+        owner: bytes | None = None
+        for held in [each for panes in self._held.values() for each in panes.values()]:
+            if held.tenant_of is None:
+                continue
+            found = held.tenant_of.get(key)
+            if found is None and self.keys.is_in(key, held.keys):
+                return None
+            if found is not None and owner not in (None, found):
+                return None
+            owner = found or owner
+        return owner
+
     def _places(self, name: bytes) -> Mapping[int, int]:
         if self._partition_of is None:
             lists = (each.keys for held in self._held.values() for each in held.values())
@@ -211,6 +234,9 @@ class View:
             del self._held[held.place]
         self.keys.remove(held.keys)
         self.tenants.remove(held.tenants)
+        if held.subs is not None:
+            self.subs.remove(held.subs)
+        self.unkeyed_load -= held.unkeyed_load
         for partition, load in held.loads.items():
             self._add_load(partition, -load)
 
@@ -219,3 +245,7 @@ class View:
         self._loads[partition] = self._loads.get(partition, 0) + load
         if not self._loads[partition]:
             del self._loads[partition]
+
+
+def _said(heavy: HeavyList, partition: int) -> Said:
+    return Said.of(((row.key, row.lower, row.upper) for row in heavy.rows), heavy.error, partition)

@@ -109,6 +109,12 @@ class WindowReport(msgspec.Struct, frozen=True, kw_only=True):
     ranges: tuple[SourceRange, ...]
     #: Distinct keys, exact while few and else estimated; None where that is not known.
     distinct_keys: int | None = None
+    #: Distinct tenants; at least so many where ``all_tenants`` is false. None where there are no tenants.
+    distinct_tenants: int | None = None
+    all_tenants: bool = True
+    #: Where tenants are looked for beside the key: records without one, and values that are no JSON.
+    untenanted: int = 0
+    damaged: int = 0
     #: Why load is uneven, what would help, and the code for why just that; empty in revisions, which decide nothing.
     cause: str = ""
     treatment: str = ""
