@@ -13,6 +13,7 @@ from hotshard.core.planning.hindrances import Circumstances, hindered
         (Circumstances(partitions=12), None),
         (Circumstances(partitions=12, distinct_keys=47), "few_keys"),
         (Circumstances(partitions=12, distinct_keys=48), None),
+        (Circumstances(partitions=12, distinct_keys=0), None),
         (Circumstances(partitions=12, partition_load=100, unkeyed_load=51), "unkeyed"),
         (Circumstances(partitions=12, partition_load=100, unkeyed_load=50), None),
         (Circumstances(partitions=12, stuck=True), "stuck_partition"),

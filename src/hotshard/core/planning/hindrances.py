@@ -49,7 +49,8 @@ def stands_for_nothing(key: bytes, _: Circumstances) -> Refusal | None:
 
 def keys_too_few(key: bytes, now: Circumstances) -> Refusal | None:
     """There are fewer distinct keys than four a partition: another key would even the topic, not one that is split."""
-    if now.distinct_keys is None or now.distinct_keys >= _KEYS_PER_PARTITION * now.partitions:
+    # There is this key at least, so that 0 is what a worker says that does not count them.
+    if not now.distinct_keys or now.distinct_keys >= _KEYS_PER_PARTITION * now.partitions:
         return None
     detail = f"the topic has {now.distinct_keys} keys on {now.partitions} partitions; a key with more values is needed"
     numbers = {"distinct_keys": now.distinct_keys, "partitions": now.partitions}
