@@ -16,6 +16,7 @@ from hotshard.errors import HotshardError, UnavailableError
 from hotshard.job.apps import decide_app, observe_app, observe_group
 from hotshard.job.commands import CommandReader
 from hotshard.job.decide import Deciding, Seating
+from hotshard.job.lagging import LagReader
 from hotshard.job.observe import Observer, Observing
 from hotshard.job.registry import RegistryKeeper
 from hotshard.job.routed import Routed, follow_state
@@ -78,6 +79,8 @@ class Worker:
         # A connection of its own: what goes wrong with one of them does not close the other's.
         self.commands = CommandReader(self._make_registry(), self.deciding, clock=self._clock, says=self._says)
         self._spawn("commands", self.commands.run)
+        self.lag = LagReader(self._production.admin(), self.deciding, clock=self._clock, says=self._says)
+        self._spawn("lag", self.lag.run)
         # Side by side, for joining a group takes a while, and one of the clusters may be away.
         await asyncio.gather(
             self._start_app(decide_app(self._settings, self.deciding, self._says)),
@@ -109,7 +112,7 @@ class Worker:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if hasattr(self, "deciding"):
-            await _within(1.0, self.deciding.revoked(), self.commands.close())
+            await _within(1.0, self.deciding.revoked(), self.commands.close(), self.lag.close())
         await _within(1.0, self._publisher.stop(), self._reader.stop(), self._admin.stop(), self._keeper.close())
 
     # -- before anything runs --------------------------------------------------------------------

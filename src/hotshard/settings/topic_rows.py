@@ -120,6 +120,13 @@ TOPIC_ROWS: Final = (
     ),
     Setting("defaults", "tenant_pins", Pins("tenants"), {}, "The same for all keys of a tenant."),
     Setting("defaults", "deny", Names("keys (tenant\\u001fentity)"), (), "Keys never touched, as if pinned never."),
+    Setting(
+        "defaults",
+        "groups",
+        Names("consumer groups"),
+        (),
+        "The groups that read it in production; while something is wrong their lag is looked at.",
+    ),
     *POLICY_ROWS,
 )
 

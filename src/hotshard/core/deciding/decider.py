@@ -256,6 +256,15 @@ class TopicDecider:
             told = msgspec.structs.replace(missed, retired=retired)
             yield self._event(EventType.PLAN_INEFFECTIVE, told, told.epoch, moment)
 
+    @property
+    def topic(self) -> str:
+        return self._setup.spec.name
+
+    @property
+    def wants_lag(self) -> tuple[str, ...]:
+        """The groups whose lag is to be read: the topic's, while the window told last said that something is wrong."""
+        return self._setup.spec.groups if self._caught_up and self._judging.is_wrong else ()
+
     def hear_lag(self, lag: Iterable[LagEvidence]) -> None:
         """The lag of the topic's groups as it was just read, for the windows that close until the next is heard."""
         self._judging.hear_lag(lag)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from hotshard.core.causes.consumers import standing
+from hotshard.core.causes.evidence import Cause
 from hotshard.core.causes.holds import load_is_uneven
 from hotshard.core.causes.lag import LagState
 from hotshard.core.causes.measures import with_unkeyed
@@ -69,6 +70,8 @@ class Judging:
         self._effects = {each.key: each for each in memory.effects}
         self._distinct_keys, self._unkeyed, self._stuck = memory.distinct_keys, memory.unkeyed, memory.stuck
         self._lag: tuple[LagEvidence, ...] = ()
+        #: Whether the window told last said that something is wrong.
+        self.is_wrong = False
 
     def memory(self) -> JudgingMemory:
         return JudgingMemory(
@@ -115,6 +118,7 @@ class Judging:
         evidence = self._evidence(closed, report, hot_keys, hot_tenants)
         verdict = judge(evidence)
         self._keep(evidence)
+        self.is_wrong = verdict.cause is not Cause.NONE
         told = msgspec.structs.replace(
             report,
             cause=str(verdict.cause),
