@@ -10,11 +10,14 @@ from typing import Final
 SIGMAS: Final = 5.0
 
 
-def beyond_chance(load: int, mean_record: float = 1.0) -> int:
+def beyond_chance(load: int, mean_record: float = 1.0, largest_record: int = 1) -> int:
     """The least load that a name would have on the average, where it was seen to have ``load``; 0 or more.
 
     ``load - 5 * sqrt(load * mean_record)``: records come by chance (Poisson), and each carries ``mean_record``
-    (1 where load is records). A few records much larger than others so count as many of the mean: it is
-    their load that is heavy.
+    (1 where load is records). A few records much larger than others so count as many of the mean, as it is
+    their load that is heavy; but what one record can bring says nothing of a next one, so a load of no more
+    than ``largest_record`` is 0.
     """
+    if load <= largest_record:
+        return 0
     return max(0, math.floor(load - SIGMAS * math.sqrt(load * mean_record)))

@@ -93,7 +93,7 @@ def _where(view: Overview, name: bytes, load: float, loads: Sequence[int]) -> di
     if place is not None:
         partition = place(name)
         return {} if partition is None else {partition: min(load, loads[partition])}
-    there = {p: float(row.estimate) for p, keys in view.overall.keys.items() if (row := keys.get(name)) is not None}
+    there = {p: float(row.estimate) for p, keys in view.overall.keys_of.items() if (row := keys.get(name)) is not None}
     whole = sum(there.values())
     return {p: min(load * part / whole, loads[p]) for p, part in there.items()} if whole else {}
 

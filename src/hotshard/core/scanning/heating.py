@@ -46,6 +46,8 @@ class Amount(NamedTuple):
     span_s: float
     #: Load by production partition.
     loads: Mapping[int, int]
+    #: The largest load of one record.
+    largest_record: int = 1
 
     @property
     def mean_record(self) -> float:
@@ -84,7 +86,7 @@ class Heating:
         for row in rows:
             if row.upper < least:
                 break
-            lower = beyond_chance(row.lower, mean)
+            lower = beyond_chance(row.lower, mean, amount.largest_record)
             bounds = Named(row.name, lower, row.upper)
             to = self._limits_of(kind, owner(row.name))
             part = self._own_part(bounds, amount) if to.on_partition_share is not None else None

@@ -74,9 +74,11 @@ class Judging:
         findings = self.findings
         if findings.decided_records >= _ENOUGH * overall.records:
             return
-        amount = Amount(overall.load, overall.records, self._span_s(), dict(enumerate(overall.loads)))
-        keys = self._heating.keys(_by_upper(overall.all_keys().heaviest()), amount, self._owner)
-        tenants = self._heating.tenants(_by_upper(overall.all_tenants().heaviest()), amount)
+        amount = Amount(
+            overall.load, overall.records, self._span_s(), dict(enumerate(overall.loads)), overall.largest_record
+        )
+        keys = self._heating.keys(_by_upper(overall.keys.heaviest()), amount, self._owner)
+        tenants = self._heating.tenants(_by_upper(overall.tenants.heaviest()), amount)
         if not keys and not tenants:
             return
         findings.heat(keys, tenants, None, amount.loads)
@@ -91,7 +93,7 @@ class Judging:
         load = stretch.records if self._setting.spec.load is Load.RECORDS else stretch.size_bytes
         times = stretch.times
         span_s = 0.0 if times is None else (times.end_ms - times.start_ms) / 1000
-        amount = Amount(load, stretch.records, span_s, stretch.loads)
+        amount = Amount(load, stretch.records, span_s, stretch.loads, stretch.largest_record)
         keys = self._heating.keys(_named(stretch.keys.rows), amount, self._owner)
         return keys, self._heating.tenants(_named(stretch.tenants.rows), amount)
 

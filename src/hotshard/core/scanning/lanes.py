@@ -40,6 +40,8 @@ class Stretch:
     #: Distinct keys and tenants, exactly while few.
     distinct_keys: int = 0
     distinct_tenants: int = 0
+    #: The largest load of one record.
+    largest_record: int = 1
     #: Load by production partition, those without any left out.
     loads: dict[int, int] = field(default_factory=dict)
     parts: list[Counted] = field(default_factory=list)

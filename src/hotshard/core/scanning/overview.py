@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from hotshard.core.scanning.findings import Findings, Spell
     from hotshard.core.scanning.overall import Overall
     from hotshard.core.scanning.owning import Owning
-    from hotshard.core.sketching.whole import Whole, WholeSum
+    from hotshard.core.sketching.whole import Whole, WholeCount, WholeSum
 
 #: Names of which it is looked whether they lie on several partitions.
 _LOOKED_AT: Final = 50
@@ -30,12 +30,18 @@ class Overview(NamedTuple):
     overall: Overall
     findings: Findings
     owning: Owning
-    keys: WholeSum
-    tenants: WholeSum
     distinct_tenants: int
     filling: Filling
     start_ms: int | None
     end_ms: int | None
+
+    @property
+    def keys(self) -> WholeCount:
+        return self.overall.keys
+
+    @property
+    def tenants(self) -> WholeCount:
+        return self.overall.tenants
 
     @property
     def loads(self) -> Sequence[int]:
@@ -49,14 +55,14 @@ class Overview(NamedTuple):
         """About the loads of the heaviest keys by partition."""
         if self.setting.place is not None and self.setting.by_tenant:
             return self.filling.by_partition()
-        return self._lying(self.keys, self.overall.keys)
+        return self._lying(self.keys, self.overall.keys_of)
 
     def tenants_of(self) -> Mapping[int, Mapping[bytes, int]]:
         if self.setting.place is not None and not self.setting.by_tenant:
             return self.filling.by_partition()
-        return self._lying(self.tenants, self.overall.tenants)
+        return self._lying(self.tenants, self.overall.tenants_of)
 
-    def _lying(self, names: WholeSum, read: Mapping[int, WholeSum]) -> Mapping[int, Mapping[bytes, int]]:
+    def _lying(self, names: WholeCount, read: Mapping[int, WholeSum]) -> Mapping[int, Mapping[bytes, int]]:
         place = self.setting.place
         if place is None:
             return {partition: dict(_estimates(each)) for partition, each in read.items()}
@@ -150,7 +156,7 @@ def tenant_places(view: Overview, name: bytes) -> tuple[tuple[int, int], ...]:
 def _places_of_key(view: Overview, name: bytes) -> tuple[int, ...]:
     if view.setting.place is not None:
         return places(name, view.setting)
-    there = [(-whole.estimate, p) for p, keys in view.overall.keys.items() if (whole := keys.get(name)) is not None]
+    there = [(-whole.estimate, p) for p, keys in view.overall.keys_of.items() if (whole := keys.get(name)) is not None]
     return tuple(partition for _, partition in sorted(there))
 
 
@@ -160,18 +166,18 @@ def _scattered(view: Overview) -> tuple[tuple[bytes, tuple[tuple[int, int], ...]
         return ()
     found = []
     for row in view.keys.heaviest()[:_LOOKED_AT]:
-        each = ((partition, keys.get(row.name)) for partition, keys in view.overall.keys.items())
+        each = ((partition, keys.get(row.name)) for partition, keys in view.overall.keys_of.items())
         there = tuple((partition, whole.lower) for partition, whole in each if whole is not None and whole.lower)
         if len(there) > 1:
             found.append((row.name, there))
     return tuple(found)
 
 
-def _estimates(names: WholeSum) -> list[tuple[bytes, int]]:
+def _estimates(names: WholeCount | WholeSum) -> list[tuple[bytes, int]]:
     return [(row.name, row.estimate) for row in names.heaviest()]
 
 
-def _known(names: WholeSum, spells: Mapping[bytes, Spell]) -> list[tuple[bytes, Whole]]:
+def _known(names: WholeCount, spells: Mapping[bytes, Spell]) -> list[tuple[bytes, Whole]]:
     return [(name, row) for name in spells if (row := names.get(name)) is not None]
 
 

@@ -65,7 +65,7 @@ class Places(dict[bytes, int]):
 
 
 def murmur2_of_each(names: Collection[bytes]) -> NDArray[np.uint32]:
-    """:func:`~hotshard.core.partitioners.murmur2` of every name, in their order, in the memory of the longest for each."""
+    """:func:`~hotshard.core.partitioners.murmur2` of each name, in their order; each takes memory as the longest."""
     lengths = np.fromiter(map(len, names), np.uint32, len(names))
     words = _words(names, int(lengths.max(initial=0)) // 4 + 1)
     whole, rest = lengths >> np.uint32(2), lengths & np.uint32(3)

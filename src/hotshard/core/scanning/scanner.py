@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from hotshard.core.causes.table import judge
 from hotshard.core.scanning.advising import advice_of
@@ -23,8 +23,6 @@ from hotshard.core.wire.pane import is_cut
 from hotshard.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from hotshard.core.slab import Slab
     from hotshard.core.topic import TopicSpec
     from hotshard.core.wire.scan import ScanReport
@@ -61,7 +59,7 @@ class Scanner:
         self._distinct_tenants = Owning()
         self._setting = Setting(spec, partitions, self._place if computed else None, self._by_tenant)
         self._judging = Judging(self._setting, self._owning)
-        self._overall = Overall(spec.load, partitions)
+        self._overall = Overall(spec, partitions, read=not computed)
         self._filling = Filling(by_tenant=self._by_tenant, by_record=spec.load is Load.RECORDS)
         self._lanes: dict[tuple[str, int], Lane] = {}
         self._skipped = 0
@@ -81,12 +79,11 @@ class Scanner:
         for begin, stamps, now_ms in steps(slab, self._rule.step):
             if now_ms is not None and self._rule.ends(self._clock, self._records + begin - begun, now_ms):
                 if begin > begun:
-                    lane.add(part(slab, begun, begin), self._now_ms)
+                    self._count(part(slab, begun, begin), lane)
                 self._close()
                 begun = begin
             self._clock.add(stamps)
-        lane.add(part(slab, begun, len(slab)), self._now_ms)
-        self._records += len(slab) - begun
+        self._count(part(slab, begun, len(slab)), lane)
 
     def finish(self) -> ScanReport:
         """What is so, of all that was added. To be called once."""
@@ -104,20 +101,31 @@ class Scanner:
     def _begin(self) -> None:
         self._clock = StretchClock()
         self._records = 0
+        self._largest_record = 1
+
+    def _count(self, slab: Slab, lane: Lane) -> None:
+        lane.add(slab, self._now_ms)
+        self._records += len(slab)
+        if self._spec.load is Load.BYTES:
+            self._largest_record = max(self._largest_record, *slab.sizes, 0)
 
     def _note(self, slab: Slab) -> None:
         """What is told of all of the input only, slab for slab."""
-        keys, tenants = _distinct(slab.keys), _distinct(slab.tenants or ())
-        if self._by_tenant:
-            if slab.tenants is None:
+        overall, places, sizes = self._overall, self._places, slab.sizes
+        keys = overall.counted(slab.keys, sizes)
+        tenants = None if slab.tenants is None else overall.counted(slab.tenants, sizes)
+        overall.add_names(keys, tenants)
+        if tenants is None or slab.tenants is None:
+            if self._by_tenant:
                 raise UsageError("--by tenant needs records with a tenant, and this input has none")
-            self._distinct_tenants.note(tenants)
-        if self._places is not None:
-            self._places.learn(tenants if self._by_tenant else keys)
-        pairs = None if slab.tenants is None else set(zip(slab.keys, slab.tenants, strict=True))
-        self._owning.note(keys, pairs)
-        if self._places is not None and slab.tenants is not None:
-            self._filling.add(slab, self._places.of)
+            self._owning.note(keys.keys())
+        else:
+            self._distinct_tenants.note(tenants.keys())
+            self._owning.note(keys.keys(), set(zip(slab.keys, slab.tenants, strict=True)))
+        if places is not None:
+            places.learn((keys if tenants is None or not self._by_tenant else tenants).keys())
+            if tenants is not None:
+                self._filling.add(slab, places.of)
 
     def _lane(self, slab: Slab) -> Lane:
         at = (slab.topic, slab.partition)
@@ -137,7 +145,7 @@ class Scanner:
         return None if is_cut(whole) and whole is name else self._places.of(whole)
 
     def _close(self, *, last: bool = False) -> None:
-        stretch = Stretch(times=self._clock.times(self._window_ms))
+        stretch = Stretch(times=self._clock.times(self._window_ms), largest_record=self._largest_record)
         for lane in self._lanes.values():
             lane.seal(stretch, self._now_ms)
         only = last and not self._judging.findings.windows_total
@@ -145,27 +153,18 @@ class Scanner:
         if stretch.records or only:
             enough = stretch.records >= self._rule.floor or only
             stretch.decides = enough and (stretch.times is None or stretch.times.forward)
-            self._overall.add(stretch)
+            self._overall.add_stretch(stretch)
             self._judging.judge(stretch)
 
     def _view(self) -> Overview:
         overall, judging = self._overall, self._judging
-        keys, tenants = overall.all_keys(), overall.all_tenants()
         return Overview(
             setting=self._setting,
             overall=overall,
             findings=judging.findings,
             owning=self._owning,
-            keys=keys,
-            tenants=tenants,
             distinct_tenants=self._distinct_tenants.distinct_keys,
             filling=self._filling,
             start_ms=judging.start_ms,
             end_ms=judging.end_ms,
         )
-
-
-def _distinct(names: Iterable[bytes | None]) -> set[bytes]:
-    distinct = set(names)
-    distinct.discard(None)
-    return cast("set[bytes]", distinct)

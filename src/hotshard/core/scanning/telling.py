@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hotshard.core.scanning.advising import Advice
     from hotshard.core.scanning.findings import Spell, Window
     from hotshard.core.scanning.overview import Overview
-    from hotshard.core.sketching.whole import Whole, WholeSum
+    from hotshard.core.sketching.whole import Whole, WholeCount
 
 #: Names listed at least, and at most; beyond the most, T is the largest upper bound of what is left out.
 _LEAST_ROWS: Final = 20
@@ -133,7 +133,7 @@ class Teller:
         )
 
 
-def _listed(names: WholeSum, load: int, hot: Mapping[bytes, Spell]) -> tuple[list[Whole], int]:
+def _listed(names: WholeCount, load: int, hot: Mapping[bytes, Spell]) -> tuple[list[Whole], int]:
     """What is listed, by falling estimate, and T."""
     rows, least = names.heaviest(), names.threshold(load)
     above = sum(row.upper > least for row in rows)

@@ -43,8 +43,9 @@ class FrequentItems:
 
     __slots__ = ("_sketch", "update")
 
-    def __init__(self) -> None:
-        self._sketch = frequent_items_sketch(_LG_MAP)
+    def __init__(self, lg_map: int = _LG_MAP) -> None:
+        """A map of ``2 ** lg_map`` places, of which three quarters are used."""
+        self._sketch = frequent_items_sketch(lg_map)
         #: ``update(name, weight)``: the binding's own method, called once per distinct name.
         self.update: Callable[[bytes, int], None] = self._sketch.update
 
@@ -62,6 +63,9 @@ class FrequentItems:
 
     def lower(self, name: bytes) -> int:
         return int(self._sketch.get_lower_bound(name))
+
+    def upper(self, name: bytes) -> int:
+        return int(self._sketch.get_upper_bound(name))
 
     def over(self, weight: int) -> tuple[int, list[tuple[bytes, int, int]]]:
         """A threshold, and ``(name, lower, upper)`` of every name whose upper bound is above it.

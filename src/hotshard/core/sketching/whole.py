@@ -1,18 +1,21 @@
-"""The lists of any number of panes added up in bounded memory, with bounds that hold for the whole of them."""
+"""The load of any number of panes by name, in bounded memory, with bounds that hold for the whole of them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from hotshard.core.sketching.binding import FrequentItems
 from hotshard.core.sketching.merging import threshold
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
     from hotshard.core.wire.pane import HeavyList
 
-#: Names kept when they have grown to twice as many: some 5 MB at most.
-KEPT_NAMES: Final = 4096
+#: A map of 32,768 places: some 10 MB with the longest names there can be.
+LG_MAP: Final = 15
+#: Names of a sum that are kept when they have grown to twice as many.
+KEPT_NAMES: Final = 1024
 
 
 class Whole(NamedTuple):
@@ -22,6 +25,42 @@ class Whole(NamedTuple):
     lower: int
     upper: int
     estimate: int
+
+
+class WholeCount:
+    """Load by name: exact while names are fewer than 24,576, and with bounds from then on.
+
+    Much larger than a pane's tally, as there is one of it, and not one for every partition.
+    """
+
+    __slots__ = ("_heaviest", "_sketch")
+
+    def __init__(self, lg_map: int = LG_MAP) -> None:
+        self._sketch = FrequentItems(lg_map)
+        self._heaviest: list[Whole] | None = None
+
+    def add(self, loads: Mapping[bytes, int]) -> None:
+        """Count loads, above 0, of names in the form in which they travel."""
+        self._heaviest = None
+        self._sketch.add(loads)
+
+    def get(self, name: bytes) -> Whole | None:
+        """What is known of a name that is tracked."""
+        lower, upper = self._sketch.lower(name), self._sketch.upper(name)
+        return Whole(name, lower, upper, upper) if lower else None
+
+    def heaviest(self) -> list[Whole]:
+        """All names tracked, by falling estimate."""
+        if self._heaviest is None:
+            _, rows = self._sketch.over(0)
+            self._heaviest = sorted(
+                [Whole(name, lower, upper, upper) for name, lower, upper in rows], key=_heaviest_first
+            )
+        return self._heaviest
+
+    def threshold(self, load: int) -> int:
+        """T: every name with more than T of ``load`` is tracked, with an upper bound above T."""
+        return threshold(self._sketch.error, load)
 
 
 class WholeSum:
@@ -65,33 +104,6 @@ class WholeSum:
         if len(lowers) > 2 * self._kept:
             self._let_go()
 
-    @classmethod
-    def together(cls, sums: Sequence[WholeSum]) -> WholeSum:
-        """The sum of sums that have no record in common; one that is alone is given back itself."""
-        if len(sums) == 1:
-            return sums[0]
-        whole = cls(max([KEPT_NAMES, *map(len, sums)]))
-        for each in sums:
-            whole._merge(each)
-        return whole
-
-    def __len__(self) -> int:
-        return len(self._lowers)
-
-    def _merge(self, other: WholeSum) -> None:
-        lowers, estimates, above = self._lowers, self._estimates, self._above
-        fresh = dict.fromkeys(other._above.keys() - above.keys(), self._floor)
-        for name in above.keys() - other._above.keys():
-            above[name] += other._floor
-        for name, floor in fresh.items():
-            lowers[name], estimates[name], above[name] = 0, 0, floor
-        for name, lower in other._lowers.items():
-            lowers[name] += lower
-            estimates[name] += other._estimates[name]
-            above[name] += other._above[name]
-        self._error += other._error
-        self._floor += other._floor
-
     def get(self, name: bytes) -> Whole | None:
         """What is known of a name that is kept."""
         if name not in self._lowers:
@@ -102,11 +114,7 @@ class WholeSum:
         """All names kept, by falling estimate."""
         error, above, estimates = self._error, self._above, self._estimates
         rows = [Whole(name, lower, above[name] + error, estimates[name]) for name, lower in self._lowers.items()]
-        return sorted(rows, key=lambda row: (-row.estimate, row.name))
-
-    def threshold(self, load: int) -> int:
-        """T: every name with more than T of ``load`` is kept, with an upper bound above T."""
-        return threshold(self.error, load)
+        return sorted(rows, key=_heaviest_first)
 
     def _let_go(self) -> None:
         above = self._above
@@ -114,3 +122,7 @@ class WholeSum:
         self._floor = max(self._floor, above[light[0]])
         for name in light:
             del above[name], self._lowers[name], self._estimates[name]
+
+
+def _heaviest_first(row: Whole) -> tuple[int, bytes]:
+    return -row.estimate, row.name
