@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 import time
 from typing import TYPE_CHECKING, Final
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _FIRST_S: Final = 0.5
 _EVERY_S: Final = 0.2
 _BAR: Final = 20
+#: Of a terminal that does not say how wide it is.
+_COLUMNS: Final = 80
 #: From the beginning of the line to its end: nothing.
 _CLEAR: Final = "\r\x1b[K"
 _UNITS: Final = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
@@ -75,7 +77,8 @@ class Meter:
             now_s = self._clock_s()
             if now_s >= self._next_s:
                 self._next_s = now_s + _EVERY_S
-                self._show(progress_line(progress(), now_s - self._began_s, _width(), plain=self._plain))
+                width = _width(self._stream)
+                self._show(progress_line(progress(), now_s - self._began_s, width, plain=self._plain))
 
     def clear(self) -> None:
         """Take the line away, so that something else can be written; may be called again."""
@@ -90,6 +93,10 @@ class Meter:
         self._stream.flush()
 
 
-def _width() -> int:
+def _width(stream: TextIO) -> int:
     """Columns, one less than the terminal has: some go to the next line when the last is filled."""
-    return max(shutil.get_terminal_size().columns - 1, 1)
+    try:
+        columns = os.get_terminal_size(stream.fileno()).columns
+    except (OSError, ValueError):
+        columns = 0
+    return (columns or _COLUMNS) - 1

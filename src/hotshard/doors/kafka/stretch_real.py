@@ -53,7 +53,7 @@ class AioStretchReader:
         self._records = SLAB_RECORDS
 
     async def find(self, topic: str, since_ms: int | None) -> Stretch:
-        async with self._link.connecting(f"looking for records of topic {topic!r}"):
+        async with self._link.connecting(f"reading topic {topic!r}"):
             client = await self._connected()
             starts = await answer(client, partial(self._ask, topic, EARLIEST if since_ms is None else since_ms))
             ends = await answer(client, partial(self._ask, topic, LATEST))
