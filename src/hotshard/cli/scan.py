@@ -32,7 +32,7 @@ EXAMPLE: Final = """examples:
   hotshard scan kafka://kafka:9092/orders --last 10m --json
 
 Lines are TSV (timestamp_ms, tenant, key, bytes), JSON objects with these fields, or keys alone.
-It exits with 0 where nothing is wrong, and with 1 where something is hot or load is uneven."""
+It exits with 0 where nothing is wrong, and with 1 where something is hot, load is uneven or the input is damaged."""
 
 PARTITIONS: Final = 32
 _MOST_PARTITIONS: Final = 100_000
@@ -64,7 +64,7 @@ def run(args: argparse.Namespace, environ: Mapping[str, str]) -> int:
             scanner.add(slab)
         report = scanner.finish()
     put(encode(report).decode() if args.json else _rendered(report, environ))
-    return FAILED if found_something(report) else FINE
+    return FAILED if found_something(report) or given.records.damage else FINE
 
 
 def found_something(report: ScanReport) -> bool:
