@@ -29,6 +29,9 @@ class Decider:
     def hear_lag(self, lag: Iterable[LagEvidence]) -> None:
         self.heard.append(tuple(lag))
 
+    def last(self) -> tuple[LagEvidence, ...]:
+        return self.heard[-1]
+
     @property
     def states(self) -> list[LagState]:
         return list(GroupLag(self.heard[-1][0]).states.values())
@@ -82,7 +85,7 @@ async def test_a_second_look_tells_what_stands_still() -> None:
     world.commit(3, 9)
     await world.reader.read_once()
     assert decider.states == [LagState.STUCK, LagState.MOVING]
-    assert decider.heard[-1][0].partitions[0].since_s == 75
+    assert decider.last()[0].partitions[0].since_s == 75
 
 
 async def test_a_look_is_held_against_one_of_the_last_two_minutes() -> None:
@@ -93,7 +96,7 @@ async def test_a_look_is_held_against_one_of_the_last_two_minutes() -> None:
     for _ in range(30):
         await world.reader.read_once()
         world.clock.advance(15)
-    assert decider.heard[-1][0].partitions[0].since_s == KEPT_S
+    assert decider.last()[0].partitions[0].since_s == KEPT_S
 
 
 async def test_what_is_not_wanted_any_more_is_forgotten() -> None:
@@ -104,10 +107,10 @@ async def test_what_is_not_wanted_any_more_is_forgotten() -> None:
     await world.reader.read_once()
     decider.wants_lag = ()
     await world.reader.read_once()
-    assert decider.heard[-1] == ()
+    assert decider.last() == ()
     decider.wants_lag = ("billing",)
     await world.reader.read_once()
-    assert decider.heard[-1][0].partitions[0].since_s is None
+    assert decider.last()[0].partitions[0].since_s is None
 
 
 async def test_an_outage_makes_lag_unknown_and_ends_nothing() -> None:
@@ -118,7 +121,7 @@ async def test_an_outage_makes_lag_unknown_and_ends_nothing() -> None:
     await world.reader.read_once()
     world.kafka.cluster.down = True
     await world.reader.read_once()
-    assert decider.heard[-1] == ()
+    assert decider.last() == ()
     world.kafka.cluster.down = False
     await world.reader.read_once()
-    assert decider.heard[-1] != ()
+    assert len(decider.last()) == 1

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import nlargest
 from typing import TYPE_CHECKING, Final
 
 from hotshard.core.causes.evidence import Evidence, HotName
 from hotshard.core.deciding.book import LIVE
 from hotshard.core.panes.placing import partition_of_names
+from hotshard.core.panes.tenancy import Tenancy, window_subs, window_tenant
 from hotshard.core.partitioners import partitioner
 from hotshard.core.planning.allowed import forbidden
 from hotshard.core.policy.rules import limits
@@ -59,8 +60,9 @@ class Gatherer:
         loads = tuple(closed.loads.get(partition, 0) for partition in range(self.partitions))
         listed = tuple(_name(row) for row in report.keys[:_LISTED])
         places = self.places_of(closed, {*listed, *hot_keys})
-        keys = self._hot(HotKind.KEY, report.keys, hot_keys, sum(loads), places)
-        tenants = self._hot(HotKind.TENANT, report.tenants, hot_tenants, sum(loads), {})
+        keys = self._hot(HotKind.KEY, report.keys, hot_keys, sum(loads))
+        tenants = self._hot(HotKind.TENANT, report.tenants, hot_tenants, sum(loads) + closed.totals.unkeyed_load)
+        tenancy = Tenancy.of_window(closed, self.spec) if tenants else None
         return Evidence(
             partitions=self.partitions,
             partitioner=partitioner(self.spec.partitioner).name,
@@ -69,10 +71,11 @@ class Gatherer:
             records=report.records,
             unkeyed=report.unkeyed,
             unkeyed_loads=self._unkeyed(closed, loads),
-            distinct_keys=report.distinct_keys,
+            # Of none a worker tells that does not count them.
+            distinct_keys=report.distinct_keys or None,
             top_of_hottest=self._top(closed, report, places),
-            hot_keys=keys,
-            hot_tenants=tuple(self._with_keys(tenant, report.keys) for tenant in tenants),
+            hot_keys=tuple(self._key(name, closed, places.get(name.name, {})) for name in keys),
+            hot_tenants=tuple(self._tenant(name, closed, tenancy) for name in tenants),
             scattered=self._scattered(listed, places),
             lag=lag[0] if lag else None,
             more_lags=lag[1:],
@@ -161,51 +164,53 @@ class Gatherer:
     # -- what is hot -----------------------------------------------------------------------------
 
     def _hot(
-        self,
-        kind: HotKind,
-        rows: Iterable[HeavyReport],
-        hot: AbstractSet[bytes],
-        load: int,
-        places: Mapping[bytes, Places],
+        self, kind: HotKind, rows: Iterable[HeavyReport], hot: AbstractSet[bytes], load: int
     ) -> tuple[HotName, ...]:
         """What is hot, and in this window holds what keeps it hot; the heaviest first."""
         least = limits(self.spec.policy, self.partitions, kind).keep_share * load
-        names = ((_name(row), row) for row in rows)
         return tuple(
-            self._hot_name(kind, name, row, load, places.get(name, {}))
-            for name, row in sorted(names, key=lambda each: (-each[1].lower, each[0]))
+            HotName(
+                name=name,
+                lower=row.lower,
+                upper=row.upper,
+                share=row.lower / load if load else 0.0,
+                tenant=None if row.tenant is None else row.tenant.encode(),
+            )
+            for name, row in sorted(((_name(row), row) for row in rows), key=lambda each: (-each[1].lower, each[0]))
             if name in hot and row.lower >= least
         )
 
-    def _hot_name(self, kind: HotKind, name: bytes, row: HeavyReport, load: int, places: Places) -> HotName:
-        route = self.book.get(name) if kind is HotKind.KEY else None
-        refusal = forbidden(name, self.spec) if kind is HotKind.KEY else None
+    def _key(self, key: HotName, closed: ClosedWindow, places: Places) -> HotName:
+        """A hot key with where it lies, its sub-units, and what is done about it."""
+        route = self.book.get(key.name)
+        refusal = forbidden(key.name, self.spec)
         by_partition = _by_load(places)
-        return HotName(
-            name=name,
-            lower=row.lower,
-            upper=row.upper,
-            share=row.lower / load if load else 0.0,
-            tenant=None if row.tenant is None else row.tenant.encode(),
+        subs = window_subs(key.name, key.upper, closed)
+        return replace(
+            key,
             partitions=tuple(place for place, _ in by_partition),
             by_partition=by_partition,
             refusal=None if refusal is None else str(refusal.reason),
             routed=route is not None and route.state in LIVE - {RouteState.PROPOSED} and bool(route.partitions),
+            largest_sub=None if subs is None else subs.largest_sub,
+            subs=None if subs is None else subs.subs,
         )
 
-    def _with_keys(self, tenant: HotName, rows: Iterable[HeavyReport]) -> HotName:
-        """A tenant with the part of its load that its heaviest key surely has."""
-        text = tenant.name.decode(errors="replace")
-        own = [row.lower for row in rows if row.tenant == text]
-        if not own or not tenant.upper:
-            return tenant
-        return HotName(
-            name=tenant.name,
-            lower=tenant.lower,
-            upper=tenant.upper,
-            share=tenant.share,
-            tenant=tenant.tenant,
-            largest_key=min(1.0, max(own) / tenant.upper),
+    def _tenant(self, tenant: HotName, closed: ClosedWindow, tenancy: Tenancy | None) -> HotName:
+        """A hot tenant with where it lies and of what it is made."""
+        made = None if tenancy is None else window_tenant(tenant.name, closed, tenancy, self.book.aliases)
+        places: Places = {}
+        if self.spec.partitions_from is PartitionsFrom.SOURCE:
+            for part in closed.lists:
+                for row in part.tenants.rows:
+                    if row.key == tenant.name and part.partition < self.partitions:
+                        places[part.partition] = places.get(part.partition, 0) + row.upper
+        return replace(
+            tenant,
+            by_partition=_by_load(places),
+            partitions=tuple(place for place, _ in _by_load(places)),
+            largest_key=None if made is None else made.largest_key,
+            keys=None if made is None else made.keys,
         )
 
 
