@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import hotshard
-from hotshard.cli import config, demo, scan, schema, simulate, worker
+from hotshard.cli import config, demo, registry, scan, schema, simulate, worker
 from hotshard.cli.ending import CODES, ended
 from hotshard.cli.flags import Flags
 from hotshard.settings.kinds import nearest
@@ -30,6 +30,7 @@ COMMANDS: Final = {
     "worker": Command(worker.HELP, worker.EXAMPLE, worker.add, worker.run),
     "scan": Command(scan.HELP, scan.EXAMPLE, scan.add, scan.run),
     "simulate": Command(simulate.HELP, simulate.EXAMPLE, simulate.add, simulate.run),
+    "registry": Command(registry.HELP, registry.EXAMPLE, registry.add, registry.run),
     "config": Command(config.HELP, config.EXAMPLE, config.add, config.run),
     "schema": Command(schema.HELP, schema.EXAMPLE, schema.add, schema.run),
 }
