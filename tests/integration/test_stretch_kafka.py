@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import time
 from collections import Counter
 from typing import TYPE_CHECKING
@@ -13,8 +14,11 @@ from aiokafka import TopicPartition
 from aiokafka.admin import RecordsToDelete
 
 from hotshard.cli.inputs import Input, add_input_flags, open_input
-from hotshard.core.topic import PartitionsFrom
+from hotshard.core.topic import KeyLayout, PartitionsFrom
 from hotshard.demo.servers import ApacheKafka, free_port
+from hotshard.doors.kafka.connection import KafkaConnection
+from hotshard.doors.kafka.real import AioKafka
+from hotshard.doors.kafka.stretch import StretchRecords
 from hotshard.errors import MissingTopicError, UnavailableError
 from tests.support.topics import Sent, admin, create_topic, produce, producing, send_all
 
@@ -168,16 +172,16 @@ async def test_transactions_are_read_as_the_settings_say(
 async def test_deleted_records_are_not_waited_for(kafka: ApacheKafka, fresh_topic_name: str) -> None:
     await create_topic(kafka.bootstrap, fresh_topic_name, 1)
     await produce(kafka.bootstrap, fresh_topic_name, [Sent(b"k%d" % n) for n in range(40)], linger_ms=20)
-    where = f"kafka://{kafka.bootstrap}/{fresh_topic_name}"
+    reader = AioKafka(KafkaConnection(bootstrap_servers=(kafka.bootstrap,))).stretches()
 
     def read_while_they_are_deleted() -> list[Slab]:
-        with opened(where, "--last", "all") as source:
+        with contextlib.closing(StretchRecords(reader, fresh_topic_name, now_ms=_NOW_MS, last_ms=None)) as records:
             asyncio.run(delete_before(kafka.bootstrap, fresh_topic_name, 35))
-            return list(source.slabs())
+            return list(records)
 
     during = await asyncio.to_thread(read_while_they_are_deleted)
     assert (during[0].start, during[-1].end, sum(map(len, during))) == (0, 40, 5)
-    after = await read(where, "--last", "all")
+    after = await read(f"kafka://{kafka.bootstrap}/{fresh_topic_name}", "--last", "all")
     assert (after[0].start, after[-1].end, sum(map(len, after))) == (35, 40, 5)
 
 
@@ -250,6 +254,31 @@ async def test_a_source_stands_for_its_production_topic(
     )
     other = await asyncio.to_thread(looked_at, f"kafka://{kafka.bootstrap}/{production}-other")
     assert other == (f"{production}-other", PartitionsFrom.SOURCE, 5, "murmur2")
+
+
+@pytest.mark.parametrize(
+    ("settings", "key", "expected"),
+    [
+        ("", b"acme\x1forder", KeyLayout.TENANT_ENTITY),
+        ("", b"order", KeyLayout.ENTITY),
+        ("[defaults]\nlayout = 'tenant'\n", b"order", KeyLayout.TENANT),
+        ("[topics.{topic}]\n", b"order", KeyLayout.TENANT_ENTITY),
+    ],
+)
+async def test_how_keys_are_built_is_told_from_them_unless_settings_say_it(
+    kafka: ApacheKafka, fresh_topic_name: str, tmp_path: Path, *, settings: str, key: bytes, expected: KeyLayout
+) -> None:
+    await create_topic(kafka.bootstrap, fresh_topic_name, 1)
+    await produce(kafka.bootstrap, fresh_topic_name, [Sent(key)] * 10)
+    file = tmp_path / "settings.toml"
+    file.write_text(settings.replace("{topic}", fresh_topic_name))
+
+    def layout() -> KeyLayout:
+        with opened(f"kafka://{kafka.bootstrap}/{fresh_topic_name}", "--config", str(file)) as source:
+            assert sum(map(len, source.slabs())) == 10
+            return source.spec.layout
+
+    assert await asyncio.to_thread(layout) is expected
 
 
 async def test_an_interrupted_reading_lets_go_of_its_connections(kafka: ApacheKafka, fresh_topic_name: str) -> None:

@@ -48,6 +48,25 @@ def test_a_file_is_an_opaque_key_on_partitions_yet_to_be_chosen(rows: str) -> No
     assert count(source) == 3
 
 
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b"order-1\n\norder-2\n", KeyLayout.ENTITY),
+        (b"acme\x1forder-1\n\nacme\x1forder-2\nother\n", KeyLayout.TENANT_ENTITY),
+        (b"acme\x1forder-1\nother\n", KeyLayout.ENTITY),
+        (b"", KeyLayout.ENTITY),
+    ],
+)
+def test_how_keys_are_built_is_told_from_them(
+    monkeypatch: pytest.MonkeyPatch, data: bytes, expected: KeyLayout
+) -> None:
+    give_stdin(monkeypatch, data)
+    with opened("-", "--format", "keys") as source:
+        assert source.spec.layout is expected
+        keys = [key or b"" for slab in source.slabs() for key in slab.keys]
+    assert b"".join(key + b"\n" for key in keys) == data
+
+
 def test_standard_input_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     give_stdin(monkeypatch, b"a\nb\n")
     source = opened("-")

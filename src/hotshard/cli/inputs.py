@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self, cast
 
 from hotshard.cli.flags import Flags
 from hotshard.cli.loading import from_extra
 from hotshard.cli.printing import tell
-from hotshard.core.topic import Field, KeyLayout, PartitionsFrom, TopicSpec
+from hotshard.core.keys import SEPARATOR
+from hotshard.core.topic import Field, KeyLayout, PartitionsFrom, Place, TopicSpec
 from hotshard.doors.files.opening import AUTO, STANDARD_INPUT, open_records
 from hotshard.errors import UsageError
 from hotshard.report.numbers import count
@@ -21,11 +23,12 @@ from hotshard.settings.table import FILE_VARIABLE, TOPICS_VARIABLE
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from hotshard.core.slab import Slab
     from hotshard.doors.files.contract import Records
 
+_SEPARATOR: Final = SEPARATOR.encode()
 SCHEME: Final = "kafka://"
 _FORMAT_VARIABLE: Final = "HOTSHARD_FORMAT"
 _LAST_VARIABLE: Final = "HOTSHARD_LAST"
@@ -38,16 +41,32 @@ _FILES_TOPIC: Final = "input"
 class Input:
     """An open input and what is known of it. Use it as a context manager."""
 
-    def __init__(self, name: str, records: Records, spec: TopicSpec, partitions: int | None) -> None:
+    def __init__(
+        self, name: str, records: Records, spec: TopicSpec, partitions: int | None, *, looked_at: bool = False
+    ) -> None:
+        """``looked_at``: how keys are built is told from the first of them, as nobody has said it."""
         #: How a message names it: the file's name, ``standard input``, or the topic's name.
         self.name = name
         self.records = records
         #: A topic's spec: as ``--config`` says, else with defaults. Of a file: an opaque key, partitions computed
-        #: from it, and with ``--config`` the rest as its defaults for topics are.
+        #: from it, and with ``--config`` the rest as its defaults for topics are. Of keys alone, and of a topic that
+        #: no settings name, the layout is that of the first keys.
         self.spec = spec
         #: The partition count in production where the input or its settings tell it; None for most files.
         self.partitions = partitions
+        self._slabs = iter(records)
+        if looked_at:
+            first = self._first()
+            self._slabs = chain(() if first is None else (first,), self._slabs)
+            self.spec = with_layout(spec, () if first is None else first.keys)
         self._meter = Meter(sys.stderr) if _on_terminal() else None
+
+    def _first(self) -> Slab | None:
+        try:
+            return next(self._slabs, None)
+        except BaseException:
+            self.records.close()
+            raise
 
     def slabs(self) -> Iterator[Slab]:
         """Every slab, once; with progress on stderr where that is a terminal.
@@ -55,9 +74,9 @@ class Input:
         After the last, what was skipped and why the input ended early is told there, in a line each.
         """
         if self._meter is None:
-            yield from self.records
+            yield from self._slabs
         else:
-            yield from self._meter.watch(self.records, lambda: self.records.progress)
+            yield from self._meter.watch(self._slabs, lambda: self.records.progress)
             self._meter.clear()
         if not self.records.progress.rows:
             tell(f"{self.name}: {_NOTHING[self.records.format == 'kafka']}")
@@ -73,6 +92,14 @@ class Input:
         if self._meter is not None:
             self._meter.clear()
         self.records.close()
+
+
+def with_layout(spec: TopicSpec, keys: Iterable[bytes | None]) -> TopicSpec:
+    """``spec`` with the layout that most keys have: tenant U+001F entity, or else opaque."""
+    given = [key for key in keys if key is not None]
+    if 2 * sum(_SEPARATOR in key for key in given) > len(given):
+        return replace(spec, layout=KeyLayout.TENANT_ENTITY, tenant=Field(Place.KEY))
+    return replace(spec, layout=KeyLayout.ENTITY)
 
 
 def add_input_flags(parser: argparse.ArgumentParser, environ: Mapping[str, str]) -> None:
@@ -114,7 +141,7 @@ def _file(args: argparse.Namespace, environ: Mapping[str, str]) -> Input:
     spec = _spec_of_files(args.config, environ)
     records = open_records(args.file, format_=args.format or AUTO, stdin=stdin)
     name = "standard input" if args.file == STANDARD_INPUT else args.file
-    return Input(name, records, spec, spec.partitions)
+    return Input(name, records, spec, spec.partitions, looked_at=records.format == "keys")
 
 
 def _spec_of_files(config: str | None, environ: Mapping[str, str]) -> TopicSpec:

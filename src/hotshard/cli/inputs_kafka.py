@@ -17,6 +17,7 @@ from hotshard.doors.kafka.real import AioKafka
 from hotshard.doors.kafka.stretch import StretchRecords
 from hotshard.errors import UsageError
 from hotshard.settings.load import load
+from hotshard.settings.sources import DEFAULT
 
 if TYPE_CHECKING:
     import argparse
@@ -58,7 +59,7 @@ def open_topic(args: argparse.Namespace, environ: Mapping[str, str]) -> Input:
     if (args.format or AUTO) != AUTO and args.format != environ.get("HOTSHARD_FORMAT"):
         raise UsageError("--format is for files; a topic has records")
     last = last_s(args.last or LAST)
-    settings = _settings(at, args.config, environ)
+    settings, named = _settings(at, args.config, environ)
     spec, connection = chosen(at, settings)
     # what aiokafka logs of an outage is said by our own error
     logging.getLogger("aiokafka").addHandler(logging.NullHandler())
@@ -70,21 +71,28 @@ def open_topic(args: argparse.Namespace, environ: Mapping[str, str]) -> Input:
         has_tenants=spec.tenant.place in {Place.HEADER, Place.JSON},
     )
     try:
-        return Input(at.topic, records, spec, _partitions(spec, at, settings, records))
+        partitions = _partitions(spec, at, settings, records)
+        return Input(at.topic, records, spec, partitions, looked_at=not named and _by_default(spec, settings))
     except BaseException:
         records.close()
         raise
 
 
-def _settings(at: Address, config: str | None, environ: Mapping[str, str]) -> Settings:
-    """Settings that have the topic, as they name it or with their defaults."""
+def _settings(at: Address, config: str | None, environ: Mapping[str, str]) -> tuple[Settings, bool]:
+    """Settings that have the topic, and whether they name it; if not, it has their defaults."""
     path = Path(config) if config else None
     if not at.servers and path is None:
         raise UsageError(f"an address without a host takes that of the settings: {_FORM}")
     settings = load(path, environ)
     if any(at.topic in (spec.name, *spec.sources) for spec in settings.topics):
-        return settings
-    return load(path, environ, topics=(f"{at.topic}={at.topic}",))
+        return settings, True
+    return load(path, environ, topics=(f"{at.topic}={at.topic}",)), False
+
+
+def _by_default(spec: TopicSpec, settings: Settings) -> bool:
+    """Whether nobody has said how the topic's keys are built."""
+    name = f"topics.{spec.name}.layout"
+    return any(each.name == name and each.origin == DEFAULT for each in settings.in_force)
 
 
 def chosen(at: Address, settings: Settings) -> tuple[TopicSpec, KafkaConnection]:
