@@ -128,4 +128,5 @@ def _part(slab: Slab, first: int, stop: int) -> Slab:
         tenants=None if slab.tenants is None else slab.tenants[first:stop],
         discriminators=None if slab.discriminators is None else slab.discriminators[first:stop],
         skipped=slab.skipped if last else 0,
+        damaged=slab.damaged if last else 0,
     )
