@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from hotshard.core.deciding.book import earlier_of
-from hotshard.core.keys import tenant_of
+from hotshard.core.panes.tenancy import tenant_in_key
 from hotshard.core.partitioners import partitioner
 from hotshard.core.planning.verdict import Plan, Refusal, RefusalReason
 from hotshard.core.topic import Mode, Ordering, TopicSpec
@@ -89,7 +89,7 @@ class Drafts:
     def _of(self, key: bytes, hot: Measured, before: Route | None, moment: Moment) -> Route:
         """What all routes of a key have."""
         text, b64 = key_text(key)
-        tenant = tenant_of(key, self._spec.layout)
+        tenant = tenant_in_key(key, self._spec)
         goes_on = before is not None and before.state is not RouteState.RETIRED
         return Route(
             topic=self._spec.name,

@@ -38,6 +38,8 @@ def with_cause(found: Found, heat: TopicHeat, spec: TopicSpec) -> Finding:
     hot = _hot(found.finding, name, {} if measured is None else measured.current)
     if kind is HotKind.KEY and (refusal := forbidden(name, spec)) is not None:
         hot = replace(hot, refusal=str(refusal.reason))
+    if kind is HotKind.TENANT and (parts := heat.tenant_parts(name)) is not None:
+        hot = replace(hot, largest_key=parts.largest_key, keys=parts.keys)
     verdict = judge(_evidence(found.finding, hot, kind, heat.loads, spec))
     treatment = verdict.treatment if verdict.name == name else found.finding.treatment
     return msgspec.structs.replace(

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hotshard.core.deciding.drafting import advised
 from hotshard.core.deciding.moment import Measured
-from hotshard.core.keys import tenant_of
 from hotshard.core.panes.placing import partition_of_names
+from hotshard.core.panes.tenancy import stands_beside, tenant_in_key, view_tenant
 from hotshard.core.panes.view import View
 from hotshard.core.planning.allowed import forbidden
 from hotshard.core.policy.acting import worth_acting
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from hotshard.core.deciding.moment import Moment
+    from hotshard.core.panes.tenancy import TenantParts
     from hotshard.core.policy.memory import HeatMemory
     from hotshard.core.topic import TopicSpec
     from hotshard.core.wire.pane import Pane
@@ -65,7 +66,11 @@ class TopicHeat:
         #: See :meth:`View.evening`, worked out at most once a moment.
         self._factors: dict[View, Mapping[int, float]] = {}
         self._totals = ViewTotals(Totals(0, 0.0, 0.0), Totals(0, 0.0, 0.0))
-        self._policies = Policies(policy, spec.tenant_policies, self._tenant_of)
+        self._tenant_totals = self._totals
+        #: Whose keys are, where that is not in them; looked up at most once a second.
+        self._owners: dict[bytes, bytes | None] = {}
+        self._owners_s = 0
+        self._policies = Policies(policy, spec.tenant_policies, self.of)
         self._keys = HeatMachine(self._policies, partitions, memory=None if head is None else head.keys)
         self._tenants = HeatMachine(
             Policies(policy, spec.tenant_policies, lambda tenant: tenant),
@@ -90,6 +95,13 @@ class TopicHeat:
             view.expire(now_ms)
         self._totals = ViewTotals(
             *(Totals(view.load, view.span_s(now_ms), completeness) for view in (self._fast, self._slow))
+        )
+        # Records without a key count for the tenant beside them.
+        self._tenant_totals = ViewTotals(
+            *(
+                totals._replace(load=totals.load + view.unkeyed_load)
+                for view, totals in zip((self._fast, self._slow), self._totals, strict=True)
+            )
         )
 
     @property
@@ -189,8 +201,9 @@ class TopicHeat:
 
     def _judge(self, machine: HeatMachine, moment: Moment, *, tenants: bool) -> tuple[Turned, ...]:
         fast, slow = (view.tenants if tenants else view.keys for view in (self._fast, self._slow))
+        all_totals = self._tenant_totals if tenants else self._totals
         seen = set(machine.hot)
-        for view, side, totals in ((self._fast, fast, self._totals.fast), (self._slow, slow, self._totals.slow)):
+        for view, side, totals in ((self._fast, fast, all_totals.fast), (self._slow, slow, all_totals.slow)):
             lightest = min((load for load in view.loads.values() if load > 0), default=0)
             least = machine.least_load(totals, lightest)
             seen.update(key for key, _, _ in side.candidates(max(1, round(least))))
@@ -198,7 +211,7 @@ class TopicHeat:
             Heat(name, fast.bounds(name), slow.bounds(name), *(self._parts(name) if machine.wants_parts else ()))
             for name in sorted(seen)
         ]
-        return machine.step(moment.now_ms, self._totals, heats)
+        return machine.step(moment.now_ms, all_totals, heats)
 
     def _parts(self, key: bytes) -> tuple[Part | None, Part | None]:
         """The part of its own partition's load that a key is, in the short view and in the long one."""
@@ -255,7 +268,7 @@ class TopicHeat:
 
     def _entries(self, kind: HotKind, machine: HeatMachine) -> Iterable[HotEntry]:
         side = self._slow.keys if kind is HotKind.KEY else self._slow.tenants
-        totals = self._totals.slow
+        totals = self._totals.slow if kind is HotKind.KEY else self._tenant_totals.slow
         for name in machine.hot:
             bounds = side.bounds(name)
             text, b64 = key_text(name)
@@ -273,8 +286,19 @@ class TopicHeat:
             )
 
     def _tenant(self, kind: HotKind, name: bytes) -> str | None:
-        tenant = name if kind is HotKind.TENANT else self._tenant_of(name)
+        tenant = name if kind is HotKind.TENANT else self.of(name)
         return None if tenant is None else tenant.decode(errors="replace")
 
-    def _tenant_of(self, key: bytes) -> bytes | None:
-        return tenant_of(key, self._spec.layout)
+    def of(self, key: bytes) -> bytes | None:
+        """The one tenant of a base key, in it or beside it; None: it has none, or that is not known."""
+        if not stands_beside(self._spec):
+            return tenant_in_key(key, self._spec)
+        if self._owners_s != self._now_ms // 1000:
+            self._owners, self._owners_s = {}, self._now_ms // 1000
+        if key not in self._owners:
+            self._owners[key] = self._slow.owner(key)
+        return self._owners[key]
+
+    def tenant_parts(self, tenant: bytes) -> TenantParts | None:
+        """Of what a tenant's load is made, in the long view."""
+        return view_tenant(tenant, self._slow, self)

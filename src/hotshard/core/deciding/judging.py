@@ -17,7 +17,7 @@ from hotshard.core.causes.table import judge
 from hotshard.core.deciding.effect import REASONS, Seen, effect, is_to_be_told, remembered
 from hotshard.core.deciding.gathering import Gatherer
 from hotshard.core.deciding.recalled import RECENT, JudgingMemory, WindowMemory
-from hotshard.core.keys import tenant_of
+from hotshard.core.panes.tenancy import tenant_in_key
 from hotshard.core.planning.hindrances import Circumstances, hindered
 from hotshard.core.policy.choosing import Policies
 from hotshard.core.policy.rules import limits
@@ -63,7 +63,7 @@ class Judging:
         memory = memory or JudgingMemory()
         self._spec = spec
         self._book = book
-        self._policies = Policies(spec.policy, spec.tenant_policies, lambda key: tenant_of(key, spec.layout))
+        self._policies = Policies(spec.policy, spec.tenant_policies, lambda key: tenant_in_key(key, spec))
         self._gatherer = Gatherer(spec=spec, partitions=partitions, book=book)
         self._windows = memory.windows
         self._skewed_ms, self._skew_told = memory.skewed_ms, memory.skew_told

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
-from hotshard.core.keys import tenant_of
+from hotshard.core.panes.tenancy import tenant_in_key
 from hotshard.core.topic import Pin
 from hotshard.core.wire.orders import MAX_DONE, MAX_STANDING, Approval, Given, Orders, Pause, PinOrder
 
@@ -74,7 +74,7 @@ class Wishes:
             return Pin(ordered.shards)
         if key in self._set_keys or not self._set_tenants:
             return self._set_keys.get(key)
-        tenant = tenant_of(key, self._spec.layout)
+        tenant = tenant_in_key(key, self._spec)
         return None if tenant is None else self._set_tenants.get(tenant)
 
     def never(self, key: bytes) -> bool:

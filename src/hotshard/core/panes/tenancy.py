@@ -30,6 +30,11 @@ def has_tenants(spec: TopicSpec) -> bool:
     return stands_beside(spec) or (spec.tenant.place is Place.KEY and spec.layout is not KeyLayout.ENTITY)
 
 
+def tenant_in_key(key: bytes, spec: TopicSpec) -> bytes | None:
+    """The tenant that stands in a key; None where it has none, and where tenants stand elsewhere."""
+    return tenant_of(key, spec.layout) if spec.tenant.place is Place.KEY else None
+
+
 class Owned(Protocol):
     """Says whose a key is."""
 
