@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hotshard.core.causes.evidence import Cause, Evidence, HotName
 from hotshard.core.causes.figures import figures
+from hotshard.core.causes.holds import keys_are_few
 from hotshard.core.causes.remedies import REMEDIES
 from hotshard.core.deciding.drafting import advised
 from hotshard.core.planning.allowed import forbidden
+from hotshard.core.planning.hindrances import Circumstances, hindered
 from hotshard.core.planning.score import imbalance, without_load
 from hotshard.core.planning.situation import HotLoad
 from hotshard.core.planning.terms import terms_of
@@ -55,15 +57,18 @@ class Advice(NamedTuple):
 
 def advice_of(view: Overview, evidence: Evidence) -> list[Advice]:
     """Of keys first, then of tenants, each the heaviest first."""
-    return [*_of_keys(view, evidence.hot_keys[:MAX_KEYS]), *_of_tenants(evidence)]
+    few = evidence.distinct_keys if keys_are_few(evidence) else None
+    now = Circumstances(partitions=evidence.partitions, eps=evidence.eps, distinct_keys=few)
+    return [*_of_keys(view, evidence.hot_keys[:MAX_KEYS], now), *_of_tenants(evidence)]
 
 
-def _of_keys(view: Overview, hots: Sequence[HotName]) -> list[Advice]:
+def _of_keys(view: Overview, hots: Sequence[HotName], now: Circumstances) -> list[Advice]:
     """Keys that are worth it over all of the input are planned together; others as they were when they were hottest."""
     if view.setting.by_tenant:
         return []
     spec, loads = view.setting.spec, view.loads
-    found = {hot.name: refusal for hot in hots if (refusal := forbidden(hot.name, spec)) is not None}
+    refusals = ((hot.name, forbidden(hot.name, spec) or hindered(hot.name, now)) for hot in hots)
+    found = {name: refusal for name, refusal in refusals if refusal is not None}
     least = min_share(spec.policy.eps, len(loads))
     lasting = [hot for hot in hots if hot.name not in found and hot.share > least]
     verdicts: dict[bytes, Plan | Refusal] = dict(found)

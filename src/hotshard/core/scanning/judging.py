@@ -12,7 +12,7 @@ from hotshard.core.scanning.heating import Amount, Heating, Named, tenant_in
 from hotshard.core.topic import Load
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from hotshard.core.causes.evidence import Evidence
     from hotshard.core.scanning.gathering import Setting
@@ -109,9 +109,9 @@ def _top(evidence: Evidence) -> bytes | None:
     return evidence.top_of_hottest[0][0] if evidence.top_of_hottest else None
 
 
-def _named(rows: Sequence[Row]) -> Sequence[Named]:
-    return [Named(row.key, row.lower, row.upper) for row in rows]
+def _named(rows: Sequence[Row]) -> Iterator[Named]:
+    return (Named(row.key, row.lower, row.upper) for row in rows)
 
 
-def _by_upper(rows: Sequence[Whole]) -> Sequence[Named]:
-    return [Named(row.name, row.lower, row.upper) for row in sorted(rows, key=lambda row: -row.upper)]
+def _by_upper(rows: Sequence[Whole]) -> Iterator[Named]:
+    return (Named(row.name, row.lower, row.upper) for row in sorted(rows, key=lambda row: -row.upper))

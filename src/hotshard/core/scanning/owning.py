@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from itertools import islice
-from typing import TYPE_CHECKING, Final
+from itertools import compress, islice
+from operator import ne
+from typing import TYPE_CHECKING, Final, cast
 
 from hotshard.core.sketching.binding import HyperLogLog
 from hotshard.core.wire.pane import WHOLE_KEY_BYTES, travelling_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from collections.abc import Set as AbstractSet
-
-    Pair = tuple[bytes | None, bytes | None]
 
 #: Keys told apart exactly (but for two with one hash of 64 bits); beyond them they are estimated.
 EXACT_KEYS: Final = 1 << 19
@@ -50,24 +47,19 @@ class Owning:
         """A key as it stood on the records, where that is remembered."""
         return self._long.get(name, name)
 
-    def note(self, keys: AbstractSet[bytes], pairs: AbstractSet[Pair] | None = None) -> None:
-        """Take in the keys of some records, and each with every tenant of these records (None: none stands beside it).
+    def note(self, keys: Iterable[bytes]) -> None:
+        """Take in keys that have no tenant beside them."""
+        self._take(dict.fromkeys(self._hashes([*keys])))
 
-        A pair without a key says nothing.
-        """
-        longest = max(map(len, keys), default=0)
-        long = [key for key in keys if len(key) > WHOLE_KEY_BYTES] if longest > WHOLE_KEY_BYTES else []
-        for key in long:
-            self._remember(key)
-        if pairs is None:
-            self._take(dict.fromkeys(_hashes(keys, some_long=bool(long))))
-            return
-        named = [pair for pair in pairs if pair[0] is not None] if len(keys) < len(pairs) else pairs
-        owned, tenants = zip(*named, strict=True) if named else ((), ())
-        hashes = _hashes(owned, some_long=bool(long))
-        fresh = dict(zip(hashes, self._known(tenants), strict=True))
-        if len(fresh) < len(hashes):
-            fresh |= dict.fromkeys(hashed for hashed, count in Counter(hashes).items() if count > 1)
+    def note_beside(self, keys: Sequence[bytes | None], tenants: Sequence[bytes | None]) -> None:
+        """Take in the keys of some records, and the tenant of each record."""
+        last = dict(zip(keys, tenants, strict=True))
+        several = set(compress(keys, map(ne, map(last.get, keys), tenants)))
+        last.pop(None, None)
+        several.discard(None)
+        owned = cast("dict[bytes, bytes | None]", last)
+        fresh = dict(zip(self._hashes([*owned]), self._known([*owned.values()]), strict=True))
+        fresh |= dict.fromkeys(self._hashes(cast("list[bytes]", [*several])))
         self._take(fresh)
 
     def _take(self, fresh: dict[int, bytes | None]) -> None:
@@ -94,10 +86,11 @@ class Owning:
             return same
         return map(known.get, tenants)
 
-    def _remember(self, key: bytes) -> None:
-        if len(self._long) < _LONG_KEYS and len(key) <= _LONGEST:
-            self._long[travelling_key(key)] = key
-
-
-def _hashes(keys: Iterable[bytes], *, some_long: bool) -> list[int]:
-    return [*map(hash, map(travelling_key, keys) if some_long else keys)]
+    def _hashes(self, keys: list[bytes]) -> list[int]:
+        """The hash of every key as it travels; long ones are remembered."""
+        if max(map(len, keys), default=0) <= WHOLE_KEY_BYTES:
+            return [*map(hash, keys)]
+        for key in keys:
+            if WHOLE_KEY_BYTES < len(key) <= _LONGEST and len(self._long) < _LONG_KEYS:
+                self._long[travelling_key(key)] = key
+        return [hash(travelling_key(key)) for key in keys]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import filterfalse
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -9,8 +10,7 @@ import numpy as np
 from hotshard.core.partitioners import Partitioner, partitioner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-    from collections.abc import Set as AbstractSet
+    from collections.abc import Callable, Collection, Iterable
 
     from numpy.typing import NDArray
 
@@ -48,11 +48,11 @@ class Places(dict[bytes, int]):
             self[name] = place
         return place
 
-    def learn(self, names: AbstractSet[bytes]) -> None:
+    def learn(self, names: Iterable[bytes]) -> None:
         """Remember the places of names that are about to be asked for, all at once where that is quicker."""
         if self._partitioner.name != "murmur2":
             return
-        fresh = [name for name in names - self.keys() if len(name) <= _LONG]
+        fresh = [name for name in filterfalse(self.__contains__, names) if len(name) <= _LONG]
         if len(fresh) < _FEW:
             return
         self._make_room(len(fresh))

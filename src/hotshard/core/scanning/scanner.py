@@ -121,7 +121,7 @@ class Scanner:
             self._owning.note(keys.keys())
         else:
             self._distinct_tenants.note(tenants.keys())
-            self._owning.note(keys.keys(), set(zip(slab.keys, slab.tenants, strict=True)))
+            self._owning.note_beside(slab.keys, slab.tenants)
         if places is not None:
             places.learn((keys if tenants is None or not self._by_tenant else tenants).keys())
             if tenants is not None:

@@ -275,16 +275,26 @@ class PaneCounter:
             self.loads[self._partition] = self.loads.get(self._partition, 0) + load
 
     def _place_each(self, loads: dict[bytes, int], partition_of: Callable[[bytes], int | None]) -> None:
+        try:
+            partitions = [*map(partition_of, loads)]
+        except Exception:  # noqa: BLE001  # which key it was is found one by one
+            partitions = self._partitions_one_by_one(loads, partition_of)
         placed = self.loads
+        for partition, load in zip(partitions, loads.values(), strict=True):
+            if partition is not None:
+                placed[partition] = placed.get(partition, 0) + load
+
+    def _partitions_one_by_one(
+        self, loads: dict[bytes, int], partition_of: Callable[[bytes], int | None]
+    ) -> list[int | None]:
+        partitions: list[int | None] = []
         for key, load in tuple(loads.items()):
             try:
-                partition = partition_of(key)
+                partitions.append(partition_of(key))
             except Exception as error:  # noqa: BLE001  # no record may end the worker
                 self._fail(None, key, self._records_in(load), error)
                 del loads[key]
-            else:
-                if partition is not None:
-                    placed[partition] = placed.get(partition, 0) + load
+        return partitions
 
     def _records_in(self, load: int) -> int:
         return load if self._spec.load is Load.RECORDS else 1
