@@ -27,6 +27,8 @@ class HotName:
     #: For a tenant: the part of its load that its heaviest key surely has, and about how many keys; None: not known.
     largest_key: float | None = None
     keys: int | None = None
+    #: For a tenant: the load with which it would no longer be hot, or that is its fair part; None: not known.
+    bearable: float | None = None
     #: Whether a route of its own stands.
     routed: bool = False
     #: Recent windows, the newest last: whether it was hot in them.

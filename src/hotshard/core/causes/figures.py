@@ -83,7 +83,7 @@ def _of_the_lag(evidence: Evidence) -> Mapping[str, float | None]:
 
 
 def _of_the_name(evidence: Evidence, name: HotName) -> Mapping[str, float | None]:
-    bearable = outcome.bearable(evidence, name)
+    bearable = outcome.bearable(evidence, name) if name.bearable is None else name.bearable
     limited = None if bearable is None else outcome.after_limiting(evidence, name, bearable)
     return {
         "share": name.share,

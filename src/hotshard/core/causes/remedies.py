@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from hotshard.core.causes.evidence import Evidence
 
 
+#: What is done where a rate is advised; a sentence that ends with it goes on with the rate, where that is known.
+LIMIT: Final = "limit its rate"
+
+
 def not_computed(_: Evidence) -> float | None:
     """The treatment moves no load that was measured."""
     return None
@@ -246,12 +250,12 @@ HOT_KEY: Final = (
 HOT_TENANT: Final = (
     Remedy(
         _T.THROTTLE, "tenant_fills_topic", treatable.no_partitions_would_be_left, tenant_limited,
-        "it would need all partitions for itself: limit its rate",
+        f"it would need all partitions for itself: {LIMIT}",
     ),
     Remedy(
         _T.ISOLATE, "many_lukewarm_keys", treatable.always, tenant_isolated,
         "suffixes would not help, as no key of it is hot: give it a topic or {own_partitions:.0f} partitions of its"
-        " own, or limit its rate",
+        f" own, or {LIMIT}",
     ),
 )  # fmt: skip
 

@@ -8,7 +8,7 @@ from hotshard.core.causes import holds, treatable
 from hotshard.core.causes.advice import Case, advice, phrase
 from hotshard.core.causes.evidence import Cause
 from hotshard.core.causes.figures import figures
-from hotshard.core.causes.remedies import REMEDIES
+from hotshard.core.causes.remedies import LIMIT, REMEDIES
 from hotshard.core.causes.sentences import sentence, what
 from hotshard.core.causes.verdict import Verdict
 
@@ -108,6 +108,8 @@ def _name(cause: Cause, evidence: Evidence, about: HotName | None) -> bytes | No
 
 def _do(remedy: Remedy, numbers: Mapping[str, float]) -> str:
     try:
-        return remedy.do.format(**numbers)
+        done = remedy.do.format(**numbers)
     except KeyError:
         return ""
+    rate_per_s = numbers.get("rate_per_s")
+    return f"{done} to {rate_per_s:,.0f} a second" if rate_per_s and done.endswith(LIMIT) else done

@@ -11,6 +11,8 @@ from hotshard.core.causes.evidence import Evidence, HotName
 from hotshard.core.causes.table import judge
 from hotshard.core.partitioners import partitioner
 from hotshard.core.planning.allowed import forbidden
+from hotshard.core.policy.fairness import bearable_load
+from hotshard.core.policy.rules import limits
 from hotshard.core.wire.event import EventType, Finding
 from hotshard.core.wire.names import key_bytes
 from hotshard.core.wire.route import HotKind
@@ -39,7 +41,9 @@ def with_cause(found: Found, heat: TopicHeat, spec: TopicSpec) -> Finding:
     if kind is HotKind.KEY and (refusal := forbidden(name, spec)) is not None:
         hot = replace(hot, refusal=str(refusal.reason))
     if kind is HotKind.TENANT and (parts := heat.tenant_parts(name)) is not None:
-        hot = replace(hot, largest_key=parts.largest_key, keys=parts.keys)
+        share = limits(spec.policy, len(heat.loads), kind).keep_share
+        bearable = bearable_load(hot.lower, found.finding.total, share=share)
+        hot = replace(hot, largest_key=parts.largest_key, keys=parts.keys, bearable=bearable)
     verdict = judge(_evidence(found.finding, hot, kind, heat.loads, spec))
     treatment = verdict.treatment if verdict.name == name else found.finding.treatment
     return msgspec.structs.replace(

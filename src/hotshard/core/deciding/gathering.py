@@ -13,6 +13,7 @@ from hotshard.core.panes.placing import partition_of_names
 from hotshard.core.panes.tenancy import Tenancy, window_subs, window_tenant
 from hotshard.core.partitioners import partitioner
 from hotshard.core.planning.allowed import forbidden
+from hotshard.core.policy.fairness import bearable_load
 from hotshard.core.policy.rules import limits
 from hotshard.core.topic import Load, PartitionsFrom
 from hotshard.core.wire.names import key_bytes
@@ -211,6 +212,17 @@ class Gatherer:
             partitions=tuple(place for place, _ in _by_load(places)),
             largest_key=None if made is None else made.largest_key,
             keys=None if made is None else made.keys,
+            bearable=self._bearable(tenant, closed),
+        )
+
+    def _bearable(self, tenant: HotName, closed: ClosedWindow) -> float | None:
+        """What it may have of the topic. How many tenants there are is taken as fair only where all are known."""
+        totals = closed.totals
+        return bearable_load(
+            tenant.lower,
+            sum(closed.loads.values()) + totals.unkeyed_load,
+            share=limits(self.spec.policy, self.partitions, HotKind.TENANT).keep_share,
+            tenants=totals.distinct_tenants if totals.all_tenants else None,
         )
 
 
