@@ -73,15 +73,20 @@ def per_s(partition: PartitionLag) -> float | None:
     return None if went is None or not partition.since_s else went / partition.since_s
 
 
+def grows_per_s(partition: PartitionLag) -> float | None:
+    """Records a second by which its lag grows, or (below 0) falls."""
+    reads = per_s(partition)
+    if reads is None or not partition.since_s or partition.end is None or partition.end_before is None:
+        return None
+    return max(0, partition.end - partition.end_before) / partition.since_s - reads
+
+
 def drain_s(partition: PartitionLag) -> float | None:
     """Seconds until nothing waits, at the rates between the two samples; None: never, or not known."""
-    lag, reads = lag_of(partition), per_s(partition)
+    lag, grows = lag_of(partition), grows_per_s(partition)
     if lag == 0:
         return 0.0
-    if lag is None or reads is None or not partition.since_s or partition.end is None or partition.end_before is None:
-        return None
-    gains = reads - max(0, partition.end - partition.end_before) / partition.since_s
-    return lag / gains if gains > 0 else None
+    return None if lag is None or grows is None or grows >= 0 else lag / -grows
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import msgspec
 
 from hotshard.core.causes.consumers import standing
 from hotshard.core.causes.evidence import Cause
-from hotshard.core.causes.holds import load_is_uneven
+from hotshard.core.causes.holds import keys_are_few, load_is_uneven
 from hotshard.core.causes.lag import LagState
 from hotshard.core.causes.measures import with_unkeyed
 from hotshard.core.causes.sentences import sentence
@@ -151,7 +151,7 @@ class Judging:
 
     def _keep(self, evidence: Evidence) -> None:
         """What of this window may hinder a split."""
-        self._distinct_keys = evidence.distinct_keys
+        self._distinct_keys = evidence.distinct_keys if keys_are_few(evidence) else None
         whole = with_unkeyed(evidence).loads
         self._unkeyed = tuple(
             (partition, part, round(whole[partition]))

@@ -1,0 +1,9 @@
+"""Cases as data: what happened, made again by code, and what is to be said of it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.cases.keys import FEW, HOT, NO_KEY
+
+ALL: Final = (*HOT, *FEW, *NO_KEY)
