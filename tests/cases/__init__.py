@@ -5,5 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tests.cases.keys import FEW, HOT, NO_KEY
+from tests.cases.offsets import CONSUMERS, FALSE_LAG, STUCK
+from tests.cases.placing import PLACING
 
-ALL: Final = (*HOT, *FEW, *NO_KEY)
+ALL: Final = (*HOT, *FEW, *NO_KEY, *PLACING, *STUCK, *FALSE_LAG, *CONSUMERS)

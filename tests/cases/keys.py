@@ -51,6 +51,7 @@ def reported(report: WindowReport) -> Mapping[str, Any]:
         "reason": report.reason,
         "advice": report.advice,
         "application": report.application,
+        "also": report.also,
         "hottest": report.numbers.get("whole_hottest", report.skew.hottest),
         "ratio": report.numbers.get("whole_ratio", report.skew.ratio),
         "median": report.skew.median,

@@ -17,6 +17,7 @@ from hotshard.core.planning.hindrances import Circumstances, hindered
         (Circumstances(partitions=12, partition_load=100, unkeyed_load=51), "unkeyed"),
         (Circumstances(partitions=12, partition_load=100, unkeyed_load=50), None),
         (Circumstances(partitions=12, stuck=True), "stuck_partition"),
+        (Circumstances(partitions=12, elsewhere=True), "mixed_partitioners"),
         # eps 0.25 on 12 partitions: a split helps from 2.27 % on
         (Circumstances(partitions=12, tenant_share=0.4, largest_key=0.05, tenant_keys=900), "lukewarm_keys"),
         (Circumstances(partitions=12, tenant_share=0.4, largest_key=0.06), None),

@@ -163,6 +163,7 @@ STUCK: Final = (
 )  # fmt: skip
 
 SLOW: Final = (
+    Remedy(_T.SCALE_CONSUMERS, "consumers_stopped", consumers.consumers_are_stopped, unchanged, "start its consumers"),
     Remedy(
         _T.NONE, "idle_members", consumers.members_stand_idle, unchanged,
         "{idle_members:.0f} of {members:.0f} members have no partition, so more of them will not help: look at the"
@@ -180,7 +181,6 @@ SLOW: Final = (
         _T.ADD_PARTITIONS, "all_partitions_high", consumers.everything_is_high_and_even, unchanged,
         "load is even, so more partitions, with a consumer each, would help",
     ),
-    Remedy(_T.SCALE_CONSUMERS, "consumers_stopped", consumers.consumers_are_stopped, unchanged, "start its consumers"),
     Remedy(
         _T.NONE, "members_at_partitions", treatable.always, unchanged,
         "more consumers will not help, as every partition has one: make each faster, or make load even first",

@@ -91,14 +91,13 @@ def _stuck(evidence: Evidence, _: HotName | None, numbers: Mapping[str, float]) 
 
 
 def _slow(evidence: Evidence, _: HotName | None, numbers: Mapping[str, float]) -> str:
+    idle = consumers.stopped(evidence)
+    if idle is not None:
+        return f"group {idle.evidence.group} reads nothing, and {plural(idle.skew.total, 'record')} wait"
     group = consumers.slow(evidence)
     if group is not None:
         lag = f"a median of {group.skew.median:,.0f} records"
         return f"group {group.evidence.group} is behind on all partitions alike, by {lag}"
-    idle = consumers.stopped(evidence)
-    if idle is not None:
-        waiting = f"{idle.skew.total:,.0f} records"
-        return f"group {idle.evidence.group} reads nothing, and {waiting} wait"
     return f"all {numbers['partitions']:.0f} partitions get more than one can carry"
 
 

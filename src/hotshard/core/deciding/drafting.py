@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 #: What may help where a split is refused for this reason; for all others it is isolation.
 _ADVICE: Final = {
     RefusalReason.PER_KEY_ORDER: Treatment.REKEY,
+    RefusalReason.MIXED_PARTITIONERS: Treatment.NONE,
     RefusalReason.PLACEHOLDER_KEY: Treatment.REKEY,
     RefusalReason.FEW_KEYS: Treatment.REKEY,
     RefusalReason.UNKEYED: Treatment.REKEY,

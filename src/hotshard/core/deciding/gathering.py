@@ -108,7 +108,7 @@ class Gatherer:
         found: defaultdict[bytes, Places] = defaultdict(dict)
         for part in closed.lists:
             for row in part.keys.rows:
-                if row.key in wanted:
+                if row.lower and row.key in wanted:
                     place = part.partition if computed is None else computed(row.key)
                     if place is not None and place < self.partitions:
                         found[row.key][place] = found[row.key].get(place, 0) + row.upper
@@ -124,8 +124,13 @@ class Gatherer:
         """Heavy keys without a plan that lie on two partitions, or on another than theirs."""
         if self.spec.partitions_from is PartitionsFrom.COMPUTED:
             return ()
-        free = (name for name in listed if name not in self.book.aliases)
+        free = (name for name in listed if name not in self.book.aliases or self._is_only_proposed(name))
         return tuple((name, _by_load(places[name])) for name in free if places.get(name, {}).keys() - {self.home(name)})
+
+    def _is_only_proposed(self, name: bytes) -> bool:
+        """Whether no producer was ever given a plan for it."""
+        route = self.book.get(name)
+        return route is not None and route.state is RouteState.PROPOSED and not route.earlier
 
     def _top(
         self, closed: ClosedWindow, report: WindowReport, places: Mapping[bytes, Places]

@@ -68,7 +68,8 @@ class Judging:
         self._windows = memory.windows
         self._skewed_ms, self._skew_told = memory.skewed_ms, memory.skew_told
         self._effects = {each.key: each for each in memory.effects}
-        self._distinct_keys, self._unkeyed, self._stuck = memory.distinct_keys, memory.unkeyed, memory.stuck
+        self._distinct_keys, self._unkeyed = memory.distinct_keys, memory.unkeyed
+        self._stuck, self._elsewhere = memory.stuck, memory.elsewhere
         self._lag: tuple[LagEvidence, ...] = ()
         #: Whether the window told last said that something is wrong.
         self.is_wrong = False
@@ -82,6 +83,7 @@ class Judging:
             distinct_keys=self._distinct_keys,
             unkeyed=self._unkeyed,
             stuck=self._stuck,
+            elsewhere=self._elsewhere,
         )
 
     def hindrance(self, key: bytes) -> Refusal | None:
@@ -97,6 +99,7 @@ class Judging:
                 partition_load=whole,
                 unkeyed_load=unkeyed,
                 stuck=home in self._stuck,
+                elsewhere=key in self._elsewhere,
             ),
         )
 
@@ -158,6 +161,7 @@ class Judging:
             for partition, part in enumerate(evidence.unkeyed_loads)
             if 2 * part > whole[partition]
         )
+        self._elsewhere = tuple(key for key, _ in evidence.scattered)
         found = standing(evidence)
         self._stuck = () if found is None else tuple(each.partition for each in found[0].among(LagState.STUCK))
 

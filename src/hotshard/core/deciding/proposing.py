@@ -13,6 +13,7 @@ from hotshard.core.planning.situation import HotLoad
 from hotshard.core.planning.terms import pinned as pinned_terms
 from hotshard.core.planning.terms import terms_of
 from hotshard.core.planning.verdict import Plan, PlanReason, Refusal, RefusalReason
+from hotshard.core.wire.route import RouteState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -58,7 +59,7 @@ class Proposer:
         ``pinned``: a person wants the key split over so many shards, 0 for as many as the plan finds.
         """
         refusal = forbidden(key, self._spec)
-        if refusal is None and pinned is None and (standing is None or not standing.partitions):
+        if refusal is None and pinned is None and (standing is None or standing.state is RouteState.PROPOSED):
             refusal = self._hindrance(key)
         if refusal is not None:
             return refusal

@@ -30,8 +30,9 @@ class JudgingMemory(msgspec.Struct, frozen=True, array_like=True):
     skewed_ms: int | None = None
     skew_told: bool = False
     effects: tuple[EffectMemory, ...] = ()
-    #: Of the window told last: distinct keys, where few make load uneven; partitions of which more than half has no key, that part of them and
-    #: the whole; partitions that a group does not read on.
+    #: Of the window told last: distinct keys, where few make load uneven; partitions of which more than half has no
+    #: key, that part of them and the whole; partitions that a group does not read on; keys that lie elsewhere.
     distinct_keys: int | None = None
     unkeyed: tuple[tuple[int, int, int], ...] = ()
     stuck: tuple[int, ...] = ()
+    elsewhere: tuple[bytes, ...] = ()

@@ -28,6 +28,8 @@ class Circumstances:
     unkeyed_load: float = 0.0
     #: Whether a group that reads the key's partition stands still there while it moves elsewhere.
     stuck: bool = False
+    #: Whether the key was seen on another partition than its own, without a plan.
+    elsewhere: bool = False
     #: The share of the topic that the key's tenant has, the part of it that its heaviest key has, and how many keys.
     tenant_share: float | None = None
     largest_key: float | None = None
@@ -45,6 +47,14 @@ def stands_for_nothing(key: bytes, _: Circumstances) -> Refusal | None:
         return None
     detail = "the key stands for a missing value; give the records the value"
     return Refusal(key=key, reason=RefusalReason.PLACEHOLDER_KEY, detail=detail)
+
+
+def lies_elsewhere(key: bytes, now: Circumstances) -> Refusal | None:
+    """Producers do not all use the topic's partitioner, so its shards would not lie where the plan says."""
+    if not now.elsewhere:
+        return None
+    detail = "it lies where the topic's partitioner does not put it; let all producers use one partitioner"
+    return Refusal(key=key, reason=RefusalReason.MIXED_PARTITIONERS, detail=detail)
 
 
 def keys_too_few(key: bytes, now: Circumstances) -> Refusal | None:
@@ -91,6 +101,7 @@ def tenant_is_lukewarm(key: bytes, now: Circumstances) -> Refusal | None:
 
 
 _HINDRANCES: Final[tuple[Callable[[bytes, Circumstances], Refusal | None], ...]] = (
+    lies_elsewhere,
     stands_for_nothing,
     keys_too_few,
     mostly_unkeyed,

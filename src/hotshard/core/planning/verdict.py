@@ -38,6 +38,7 @@ class RefusalReason(StrEnum):
     PARTITIONS_UNSEEN = "partitions_unseen"  #: partitions would be given, and the source does not keep them
     HOT_DISCRIMINATOR = "hot_discriminator"  #: its largest sub-unit alone is too much for a partition
     TOO_MANY_SHARDS = "too_many_shards"  #: it would take more shards than its load could fill partitions
+    MIXED_PARTITIONERS = "mixed_partitioners"  #: it lies where its partitioner does not put it: suffixes would, too
     PLACEHOLDER_KEY = "placeholder_key"  #: the key stands for a missing value
     FEW_KEYS = "few_keys"  #: the topic has too few keys to be even whatever is done about one
     UNKEYED = "unkeyed"  #: the load in the way has no key
