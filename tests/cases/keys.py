@@ -116,7 +116,7 @@ def one_window_of_ten() -> Mapping[str, Any]:
     return {
         "share_by_window": [0.0 if row is None else round(row.share, 2) for row in heavy],
         "flagged_in_window_5": flags[4],
-        "flagged_after_window_7": any(flags[7:]),
+        "flagged_when_window_7_ends": any(flags[6:]),
         "causes": [report.cause for report in reports][4:5],
     }
 
@@ -182,7 +182,7 @@ HOT: tuple[Incident, ...] = (
         seen=one_window_of_ten,
         answer={
             "share_by_window": [0.0] * 4 + [0.75] + [0.0] * 5, "flagged_in_window_5": True,
-            "flagged_after_window_7": False, "causes": ["burst"],
+            "flagged_when_window_7_ends": False, "causes": ["burst"],
         },
     ),
     Incident(
