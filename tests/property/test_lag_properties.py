@@ -1,0 +1,63 @@
+"""Lag from any offsets: never below nothing, never more than was written, and no state that contradicts it."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hotshard.core.causes.evidence import LagEvidence, PartitionLag
+from hotshard.core.causes.lag import GroupLag, LagState, drain_s, lag_of, lost_of
+
+offsets = st.none() | st.integers(0, 1_000_000)
+
+
+@st.composite
+def partitions(draw: st.DrawFn, number: int = 0) -> PartitionLag:
+    return PartitionLag(
+        partition=number,
+        committed=draw(offsets),
+        end=draw(offsets),
+        log_start=draw(offsets),
+        stable=draw(offsets),
+        committed_before=draw(offsets),
+        end_before=draw(offsets),
+        since_s=draw(st.none() | st.floats(0, 600)),
+        owner=draw(st.none() | st.sampled_from(["a", "b"])),
+    )
+
+
+@st.composite
+def groups(draw: st.DrawFn) -> GroupLag:
+    count = draw(st.integers(0, 5))
+    looked = tuple(draw(partitions(number)) for number in range(count))
+    return GroupLag(LagEvidence(group="g", partitions=looked, members=draw(st.none() | st.integers(0, 3))))
+
+
+@given(partitions())
+def test_lag_is_between_nothing_and_what_there_is(partition: PartitionLag) -> None:
+    lag = lag_of(partition)
+    if lag is not None:
+        assert partition.end is not None
+        assert 0 <= lag <= partition.end
+        assert lag <= max(0, partition.end - (partition.log_start or 0))
+    assert lost_of(partition) >= 0
+    drains = drain_s(partition)
+    assert drains is None or drains >= 0
+
+
+@given(groups())
+def test_a_partition_without_lag_is_not_called_waiting_and_one_with_lag_is(group: GroupLag) -> None:
+    waiting = {LagState.MOVING, LagState.WAITING, LagState.STUCK, LagState.STOPPED, LagState.UNASSIGNED}
+    for partition in group.evidence.partitions:
+        lag = lag_of(partition)
+        assert (group.states[partition.partition] in waiting) == bool(lag)
+    assert group.skew.max == max(group.known.values(), default=0)
+    assert group.idle_members is None or group.idle_members >= 0
+
+
+@given(groups())
+def test_what_moves_is_never_stuck(group: GroupLag) -> None:
+    for partition in group.among(LagState.STUCK):
+        assert partition.committed == partition.committed_before
+        assert (partition.since_s or 0) >= 60
+        assert lag_of(partition)
