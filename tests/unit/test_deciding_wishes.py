@@ -9,7 +9,7 @@ import pytest
 
 from hotshard.core.deciding.obeying import LEAST_PAUSE_S, PAUSE_S
 from hotshard.core.deciding.wishes import Wishes
-from hotshard.core.topic import Mode, Ordering, Pin
+from hotshard.core.topic import Field, Mode, Ordering, Pin, Place
 from hotshard.core.wire.command import CommandKind
 from hotshard.core.wire.orders import MAX_DONE, MAX_STANDING, Outcome
 from hotshard.core.wire.route import RouteState, Treatment
@@ -167,6 +167,13 @@ def test_a_pinned_tenant_is_left_alone_but_for_keys_with_a_pin_of_their_own() ->
     other = key(1, "globex")
     topic.step({HOT: 400, key(2): 400, other: 400})
     assert {route.base_key for route in topic.book.all()} == {key(2), other}
+
+
+def test_a_tenant_that_stands_beside_the_key_is_pinned_as_well() -> None:
+    owners = {HOT: b"acme", key(2): b"globex"}
+    wishes = Wishes(spec(tenant=Field(Place.HEADER, "tenant"), tenant_pins={"acme": Pin(None)}), owner=owners.get)
+    assert [wishes.never(name) for name in (HOT, key(2), key(3))] == [True, False, False]
+    assert not Wishes(spec(tenant=Field(Place.HEADER, "tenant"), tenant_pins={"acme": Pin(None)})).never(HOT)
 
 
 @pytest.mark.parametrize("shards", [2, 3, 5, 12, 100])

@@ -82,7 +82,7 @@ class TopicDecider:
         self._book = RouteBook(routes)
         self._heat = TopicHeat(setup.spec, setup.partitions, head, now_ms)
         self._reading = Reading(Seen() if head is None else head.seen)
-        self._wishes = Wishes(setup.spec, None if head is None else head.orders)
+        self._wishes = Wishes(setup.spec, None if head is None else head.orders, self._heat.of)
         self._desk = Desk(setup.spec, self._wishes, self._book)
         #: What came of the commands that were heard and not told of yet.
         self._ordered: list[Done] = []

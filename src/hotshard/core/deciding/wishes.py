@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from hotshard.core.panes.tenancy import tenant_in_key
@@ -21,6 +23,8 @@ _ALL: Final = b""
 #: Who pauses a key whose plan did not help.
 DETECTOR: Final = "hotshard"
 
+#: The tenant of a base key, or None.
+Owner = Callable[[bytes], bytes | None]
 _Order = TypeVar("_Order", Approval, Pause, PinOrder)
 
 
@@ -43,11 +47,14 @@ def differ_at_the_tail(one: Shards, other: Shards) -> bool:
 
 
 class Wishes:
-    """The wishes for one topic. A command's pin goes before those of the settings, a key's before its tenant's."""
+    """The wishes for one topic. A command's pin goes before those of the settings, a key's before its tenant's.
 
-    def __init__(self, spec: TopicSpec, orders: Orders | None = None) -> None:
+    ``owner`` says whose a key is, where that does not stand in it.
+    """
+
+    def __init__(self, spec: TopicSpec, orders: Orders | None = None, owner: Owner | None = None) -> None:
         orders = orders or Orders()
-        self._spec = spec
+        self._owner = owner or partial(tenant_in_key, spec=spec)
         self._set_keys = {key.encode(): pin for key, pin in spec.pins.items()}
         self._set_tenants = {tenant.encode(): pin for tenant, pin in spec.tenant_pins.items()}
         self.frozen: Given | None = orders.frozen
@@ -74,7 +81,7 @@ class Wishes:
             return Pin(ordered.shards)
         if key in self._set_keys or not self._set_tenants:
             return self._set_keys.get(key)
-        tenant = tenant_in_key(key, self._spec)
+        tenant = self._owner(key)
         return None if tenant is None else self._set_tenants.get(tenant)
 
     def never(self, key: bytes) -> bool:
