@@ -11,9 +11,12 @@ from hotshard.core.panes.windows import OpenMemory, WindowsMemory
 from hotshard.core.policy.memory import HeatMemory, HotMemory
 from hotshard.core.topic import Carry, Ordering
 from hotshard.core.wire import state
+from hotshard.core.wire.command import CommandKind
 from hotshard.core.wire.names import key_text
+from hotshard.core.wire.orders import Approval, Done, Given, Orders, Pause, PinOrder, Seen
 from hotshard.core.wire.route import EarlierRoute, Epoch, HotEntry, HotKind, Route, RouteState, Treatment
 from hotshard.doors.kafka.contract import Log
+from hotshard.doors.redis import entries
 from hotshard.job.seat import read_state
 
 numbers = st.integers(-1, 2**62)
@@ -49,6 +52,30 @@ def hot_entries(draw: st.DrawFn) -> HotEntry:
     )
 
 
+orders_given = st.builds(Given, by=names, at_ms=numbers, reason=names)
+shards = st.tuples(st.lists(names, max_size=3).map(tuple), st.lists(numbers, max_size=3).map(tuple))
+orders = st.builds(
+    Orders,
+    frozen=st.none() | orders_given,
+    pins=st.lists(st.builds(PinOrder, key=names, shards=st.none() | numbers, given=orders_given), max_size=3).map(
+        tuple
+    ),
+    approvals=st.lists(
+        st.builds(
+            lambda both, given: Approval(key_b64="/w==", suffixes=both[0], partitions=both[1], given=given),
+            shards,
+            orders_given,
+        ),
+        max_size=3,
+    ).map(tuple),
+    pauses=st.lists(st.builds(Pause, until_ms=numbers, given=orders_given), max_size=3).map(tuple),
+    done=st.lists(
+        st.builds(
+            Done, id=names, kind=st.sampled_from(CommandKind), applied=st.booleans(), outcome=names, given=orders_given
+        ),
+        max_size=3,
+    ).map(tuple),
+)
 heads = st.builds(
     state.TopicHead,
     topic=names,
@@ -63,6 +90,8 @@ heads = st.builds(
     tenants=memories,
     hot=st.lists(hot_entries(), max_size=3).map(tuple),
     told_at=numbers,
+    orders=orders,
+    seen=st.builds(Seen, position=names, marks=keys),
 )
 
 
@@ -123,3 +152,16 @@ def test_no_record_of_the_state_topic_stops_a_worker(
     records = [*damage, (state.head_key("spoilt"), bytes(spoilt)), (state.head_key("good"), good)]
     stored = read_state(Log("state", 0, offset, key, value, 0) for offset, (key, value) in enumerate(records))
     assert stored.heads["good"] == head
+
+
+@given(head=heads)
+def test_a_head_from_before_there_were_commands_is_read_with_none(head: state.TopicHead) -> None:
+    fields = msgspec.msgpack.decode(state.encode(head))
+    del fields["orders"], fields["seen"]
+    old = state.decode_head(msgspec.msgpack.encode(fields))
+    assert old == msgspec.structs.replace(head, orders=Orders(), seen=Seen())
+
+
+@given(ordered=orders)
+def test_orders_in_the_registry_are_read_back_as_they_were_written(ordered: Orders) -> None:
+    assert entries.read_orders(entries.write_orders(ordered)) == ordered

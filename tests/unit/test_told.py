@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from hotshard.core.wire.event import Event, EventType, Finding, Ineffective, PlanChange, Skewed
+from hotshard.core.wire.command import CommandKind
+from hotshard.core.wire.event import Event, EventType, Finding, Ineffective, Ordered, PlanChange, Skewed, Told
 from hotshard.core.wire.route import Epoch, RouteState, Treatment
 from hotshard.report.told import event_line
 
 
-def event(kind: EventType, data: Finding | PlanChange | Ineffective | Skewed) -> Event:
+def event(kind: EventType, data: Told) -> Event:
     return Event(id="1", source="s", type=kind, subject="x", time="2026-01-01T00:00:00.000Z", data=data)
 
 
@@ -102,3 +103,16 @@ def test_a_skewed_topic_tells_its_fullest_partition() -> None:
     )
     line = event_line(event(EventType.PARTITION_SKEW, skewed))
     assert line == "partition.skew: orders: partition 3, 90.0 times the median (unkeyed_pinned)"
+
+
+def test_a_command_tells_who_gave_it_why_and_what_came_of_it_and_acts_on_no_terminal() -> None:
+    of_all = Ordered(
+        topic="orders", id="5-0", command=CommandKind.FREEZE, by="ann\x1b[2J", why="an\nincident", reason="frozen"
+    )
+    line = event_line(event(EventType.COMMAND_APPLIED, of_all))
+    assert line == "command.applied: orders: freeze by ann\\x1b[2J: an\\nincident (frozen)"
+    of_a_key = Ordered(
+        topic="orders", key="acme\x1fcart", id="5-0", command=CommandKind.PIN, by="", why="", reason="per_key_order"
+    )
+    line = event_line(event(EventType.COMMAND_REFUSED, of_a_key))
+    assert line == "command.refused: orders: pin acme / cart by nobody named (per_key_order)"
