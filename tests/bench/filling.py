@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import multiprocessing
 import random
 import time
@@ -114,6 +115,8 @@ def fill(bootstrap: str, traffic: Traffic) -> None:
 
 
 def _produce(bootstrap: str, traffic: Traffic, producer: int) -> None:
+    # A topic of many partitions that was made just now has no leaders for a moment.
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     asyncio.run(_Sender(traffic).send(bootstrap, producer))
 
 

@@ -56,6 +56,15 @@ def cpu_s(pid: int) -> float | None:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def resident_mb(pid: int) -> float | None:
+    """Millions of bytes of a running process that are in memory now; None where that is not told."""
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except OSError:
+        return None
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
 def description() -> str:
     return f"{os.cpu_count()} cores ({_model()}), {platform.system()}, Python {platform.python_version()}"
 

@@ -72,10 +72,14 @@ class Group:
         _, _, status, _, _, members, *_ = answer[0].groups[0]
         return status == "Stable" and self._places <= {place for member in members for place in _assignment(member)}
 
+    async def committed(self) -> dict[int, int]:
+        """The group's offsets, by partition."""
+        found = await self._ask(lambda at: self._client.list_consumer_group_offsets(self._name, at, list(self._places)))
+        return {place.partition: at.offset for place, at in (found or {}).items()}
+
     async def has_committed(self, ends: dict[int, int]) -> bool:
         """Whether the group's offsets are these."""
-        found = await self._ask(lambda at: self._client.list_consumer_group_offsets(self._name, at, list(self._places)))
-        return {place.partition: at.offset for place, at in (found or {}).items()} == ends
+        return await self.committed() == ends
 
     async def _ask(self, question: Callable[[int], Awaitable[Any]]) -> Any | None:  # noqa: ANN401
         try:

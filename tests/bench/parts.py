@@ -1,0 +1,175 @@
+"""What the parts of the benchmark have in common: servers, a table, goals, and how they compare with a stored result.
+
+A part gives rows of figures, all by name. Names of figures end in their unit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hotshard.demo.servers import ApacheKafka, apache_missing, choose_redis
+from hotshard.demo.servers.child import new_folder, remove_folder
+from hotshard.errors import HotshardError, UnavailableError
+from tests.bench import machine
+from tests.bench.rounds import Place
+from tests.bench.watching import StoppedError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.bench.filling import Traffic
+
+Figures = Mapping[str, float | None]
+#: Rows by name.
+Found = Mapping[str, Figures]
+Say = Callable[[str], None]
+
+
+class Goal(NamedTuple):
+    """A figure of a row is to be at most, or at least, so much."""
+
+    row: str
+    figure: str
+    most: float | None = None
+    least: float | None = None
+
+    def verdict(self, found: Found) -> str | None:
+        """One line; None where the figure was not measured."""
+        is_ = found.get(self.row, {}).get(self.figure)
+        if is_ is None:
+            return None
+        reached = (self.most is None or is_ <= self.most) and (self.least is None or is_ >= self.least)
+        limit = f"at most {self.most:g}" if self.most is not None else f"at least {self.least:g}"
+        verdict = "reached" if reached else "MISSED"
+        return f"{self.row}: {self.figure} {number(is_)}, the goal of {limit} is {verdict}"
+
+
+class Part(NamedTuple):
+    """One part of the benchmark. ``measure`` takes where progress goes, and whether all is to be tiny."""
+
+    name: str
+    measure: Callable[[Say, bool], Found]
+    goals: Sequence[Goal]
+
+
+@dataclass(frozen=True)
+class Ground:
+    """Servers that run, a folder for files, and who gets which core."""
+
+    bootstrap: str
+    redis_url: str
+    folder: Path
+    cores: machine.Cores
+
+    def place(self, traffic: Traffic) -> Place:
+        return Place(self.bootstrap, self.redis_url, traffic, self.folder, self.cores)
+
+
+@contextmanager
+def servers(name: str) -> Iterator[Ground]:
+    """Start a Kafka and a Redis. Raises UnavailableError where they cannot run."""
+    missing = apache_missing()
+    if missing is not None:
+        raise UnavailableError(f"the benchmark needs Apache Kafka: {missing}")
+    cores = machine.share_out(pin=True)
+    with ExitStack() as stack:
+        folder = new_folder(name)
+        stack.callback(remove_folder, folder)
+        stack.enter_context(machine.on(cores.servers))
+        kafka = stack.enter_context(ApacheKafka())
+        redis_server = stack.enter_context(choose_redis().server)
+        yield Ground(kafka.bootstrap, redis_server.url, folder, cores)
+
+
+def show(found: Found, goals: Sequence[Goal]) -> str:
+    """Rows with the same figures stand under one head; then the goals."""
+    lines: list[str] = []
+    for figures, rows in groupby(found.items(), key=lambda row: tuple(row[1])):
+        lines.append(_row("", figures, [max(11, len(figure) + 2) for figure in figures]))
+        for name, values in rows:
+            widths = [max(11, len(figure) + 2) for figure in figures]
+            lines.append(_row(name, [number(values[figure]) for figure in figures], widths))
+        lines.append("")
+    return "\n".join([*lines, *(line for goal in goals if (line := goal.verdict(found)))])
+
+
+def _row(first: str, cells: Sequence[str], widths: Sequence[int]) -> str:
+    return f"{first:38}" + "".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
+
+
+def number(value: float | None) -> str:
+    if value is None:
+        return "-"
+    if value == int(value) or abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.3g}" if abs(value) < 100 else f"{value:.1f}"
+
+
+def compared(now: Found, stored: Found) -> list[str]:
+    """Every figure that is in both, and now / stored."""
+    widths = (14, 14, 12)
+    lines = [_row("now beside what is stored", ("now", "stored", "now/stored"), widths)]
+    for row, figures in now.items():
+        for figure, value in figures.items():
+            then = stored.get(row, {}).get(figure)
+            if value is not None and then is not None:
+                ratio = f"{value / then:.2f}" if then else ""
+                lines.append(_row(f"{row}: {figure}", (number(value), number(then), ratio), widths))
+    return lines
+
+
+def where() -> str:
+    """The machine, and what else it had to do."""
+    load = ", ".join(f"{part:.2f}" for part in os.getloadavg())
+    return f"{machine.description()}; load average {load}"
+
+
+def alone(part: Part) -> int:
+    """Run one part by itself: a table, then a line for programs."""
+    parser = argparse.ArgumentParser(prog=f"python -m tests.bench.{part.name}")
+    parser.add_argument("--tiny", action="store_true", help="sizes that only show that it works")
+    tiny: bool = parser.parse_args().tiny
+    quieten()
+    try:
+        before = where()
+        found = part.measure(say, tiny)
+    except (HotshardError, StoppedError) as error:
+        say(str(error))
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    out(f"{before} before, {os.getloadavg()[0]:.2f} after")
+    out(show(found, part.goals))
+    out(json.dumps({part.name: found}))
+    return 0
+
+
+def quieten() -> None:
+    """The broker's first group makes it create the topic of offsets; aiokafka takes the wait for an error."""
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
+
+
+def say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+
+
+def out(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+
+
+def settings_with(text: str, topics: Sequence[str]) -> str:
+    """Settings that watch further topics, too."""
+    return text + "".join(f"\n[topics.{topic}]\n" for topic in topics)
+
+
+def rounded(figures: Mapping[str, Any], digits: int = 3) -> dict[str, float | None]:
+    return {name: None if value is None else round(float(value), digits) for name, value in figures.items()}

@@ -1,0 +1,185 @@
+"""What panes, deciding and Redis cost, of many partitions and topics: ``python -m tests.bench.scale``.
+
+A worker that keeps account of its processor time (:mod:`tests.bench.accounted`) first reads all that waits, at full
+speed, then live traffic. The shares are parts of its whole processor time. What it writes to Redis is counted by
+Redis itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from urllib.parse import urlsplit
+
+import redis.asyncio
+
+from tests.bench import watching
+from tests.bench.accounted import DECIDE, KINDS, PANES, REDIS
+from tests.bench.filling import Traffic, fill
+from tests.bench.parts import Goal, Ground, Part, alone, rounded, servers, settings_with
+from tests.bench.pumping import pumping
+from tests.bench.rounds import observing_group, running, settings_text
+from tests.bench.watching import Patience
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from tests.bench.parts import Figures, Found, Say
+
+_NAME: Final = "scale"
+_LIVE_PER_S: Final = 20_000
+_WARM_S: Final = 12.0
+_WITHIN_S: Final = 300.0
+#: What changes something in Redis, as Redis names it; those inside a script count as well.
+_WRITES: Final = frozenset(("set", "hset", "hdel", "del", "unlink", "xadd", "xtrim", "expire", "pexpire", "persist"))
+
+
+class Case(NamedTuple):
+    """``topics`` topics of ``partitions`` partitions each."""
+
+    partitions: int
+    topics: int = 1
+
+    def __str__(self) -> str:
+        many = f"{self.topics} topics of " if self.topics > 1 else ""
+        return f"{many}{self.partitions:,} partitions"
+
+    def names(self) -> list[str]:
+        return [f"scale-{self.partitions}-{self.topics}-{number}" for number in range(self.topics)]
+
+
+CASES: Final = (Case(12), Case(100), Case(1000), Case(12, 10), Case(12, 50))
+_BACKLOG: Final = "{}, backlog"
+_LIVE: Final = "{}, live"
+GOALS: Final = (
+    Goal(_BACKLOG.format(CASES[0]), "together_percent", most=5.0),
+    Goal(_BACKLOG.format(CASES[1]), "together_percent", most=15.0),
+)
+
+
+class Look(NamedTuple):
+    """The worker's account and Redis's count of writes at one moment."""
+
+    account: dict[str, Any]
+    writes: int
+
+    def until(self, later: Look, records: int) -> Figures:
+        spent = {kind: later.account[kind] - self.account[kind] for kind in KINDS}
+        whole = later.account["cpu_s"] - self.account["cpu_s"]
+        took_s = later.account["at_s"] - self.account["at_s"]
+        beside = (PANES, DECIDE, REDIS)
+        percent = {f"{kind}_percent": 100 * spent[kind] / whole for kind in beside}
+        return rounded(
+            {
+                "records_per_s": records / took_s,
+                "cores": whole / took_s,
+                **percent,
+                "together_percent": sum(percent.values()),
+                "together_cores": sum(spent[kind] for kind in beside) / took_s,
+                "redis_writes_per_s": (later.writes - self.writes) / took_s,
+            }
+        )
+
+
+def measure(say: Say, tiny: bool) -> Found:  # noqa: FBT001 - as every part has it
+    found: dict[str, Figures] = {}
+    for case in (CASES[0], Case(100), Case(12, 3)) if tiny else CASES:
+        with servers("scale") as ground:
+            found |= asyncio.run(_case(ground, case, 200_000 if tiny else 8_000_000, 5.0 if tiny else 30.0, say))
+    return found
+
+
+async def _case(ground: Ground, case: Case, records: int, live_s: float, say: Say) -> Found:
+    topics = case.names()
+    each = records // len(topics)
+    for topic in topics:
+        await asyncio.to_thread(fill, ground.bootstrap, Traffic(topic=topic, records=each, partitions=case.partitions))
+        await watching.begin_at_zero(ground.bootstrap, observing_group(_NAME), topic, case.partitions)
+    say(f"scale: {case}: {records:,} records produced")
+    async with _worker(ground, case) as worker:
+        began, ended = await worker.reads_all()
+        backlog = began.until(ended, each * len(topics))
+        say(f"scale: {case}, backlog: {json.dumps(backlog)}")
+        async with pumping(ground.bootstrap, dict.fromkeys(topics, case.partitions), _LIVE_PER_S) as pump:
+            await asyncio.sleep(min(_WARM_S, 2 * live_s))
+            began, sent = await worker.look(), pump.sent
+            await asyncio.sleep(live_s)
+            ended, sent = await worker.look(), pump.sent - sent
+        live = began.until(ended, sent)
+        say(f"scale: {case}, live: {json.dumps(live)}")
+        say(f"scale: {case}: the most: {worker.names()}")
+    return {_BACKLOG.format(case): backlog, _LIVE.format(case): live}
+
+
+@dataclass
+class _Worker:
+    """A worker that keeps account, and whom to ask how far it is."""
+
+    account: Path
+    client: redis.asyncio.Redis
+    patience: Patience
+    groups: list[tuple[watching.Group, dict[int, int]]]
+
+    async def reads_all(self) -> tuple[Look, Look]:
+        """Look when it has its partitions, and when its group has committed all their ends."""
+        await self.patience.until(self.groups[0][0].assigned, "it has partitions")
+        first = await self.look()
+        for group, ends in self.groups:
+            await self.patience.until(partial(group.has_committed, ends), "its group has committed all")
+        return first, await self.look()
+
+    async def look(self) -> Look:
+        """The next account that it writes."""
+        now_s = time.monotonic()
+
+        async def is_told() -> bool:
+            return bool(self._told()["at_s"] >= now_s)
+
+        await self.patience.until(is_told, "it has written its account")
+        return Look(self._told(), await writes(self.client))
+
+    def names(self) -> str:
+        names = list(self._told()["names"].items())[:12]
+        return ", ".join(f"{name} {spent_s:.1f} s" for name, spent_s in names)
+
+    def _told(self) -> dict[str, Any]:
+        return dict(json.loads(self.account.read_text())) if self.account.exists() else {"at_s": 0.0}
+
+
+@asynccontextmanager
+async def _worker(ground: Ground, case: Case) -> AsyncIterator[_Worker]:
+    first, *others = places = [
+        ground.place(Traffic(topic=topic, records=0, partitions=case.partitions)) for topic in case.names()
+    ]
+    settings, account = ground.folder / "scale.toml", ground.folder / "account.json"
+    settings.write_text(settings_with(settings_text(first, _NAME), [place.traffic.topic for place in others]))
+    port = str(urlsplit(ground.redis_url).port)
+    command = ["-m", "tests.bench.accounted", str(account), port, "worker", "--settings", str(settings)]
+    async with AsyncExitStack() as stack:
+        groups = []
+        for place in places:
+            ends = await watching.end_offsets(ground.bootstrap, place.traffic.topic, case.partitions)
+            groups.append((await stack.enter_async_context(place.group(observing_group(_NAME))), ends))
+        child = await stack.enter_async_context(running(first, _NAME, command))
+        client = await stack.enter_async_context(redis.asyncio.from_url(ground.redis_url))
+        yield _Worker(account, client, Patience(_WITHIN_S, lambda: child.running), groups)
+
+
+async def writes(client: redis.asyncio.Redis) -> int:
+    """Commands since Redis started that changed something."""
+    stats = await client.info("commandstats")
+    names = ((name.removeprefix("cmdstat_").lower(), told["calls"]) for name, told in stats.items())
+    return sum(calls for name, calls in names if name in _WRITES)
+
+
+PART: Final = Part("scale", measure, GOALS)
+
+if __name__ == "__main__":
+    sys.exit(alone(PART))
