@@ -122,7 +122,7 @@ def view_tenant(tenant: bytes, view: View, tenancy: Owned) -> TenantParts | None
     own = [(low, high) for key, low, high in keys if tenancy.of(key) == tenant]
     rest = max(0, bounds.lower - sum(high for _, high in own))
     # A key that is not among these has at most so much.
-    most = bounds.lower // _WORTH_A_LOOK + view.keys.error
+    most = max(1, bounds.lower // _WORTH_A_LOOK + view.keys.error)
     return TenantParts(min(1.0, max((low for low, _ in own), default=0) / bounds.upper), len(own) + -(-rest // most))
 
 
