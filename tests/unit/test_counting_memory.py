@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from tests.support.counting import NOW_MS, WINDOW_MS, partition_panes, slab, take
 
-PARTITIONS, RECORDS, PAD, TENANTS = map(int, sys.argv[1:])
+PARTITIONS, RECORDS, PAD, TENANTS, BESIDE = map(int, sys.argv[1:])
 
 def resident_bytes():
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
@@ -24,8 +24,11 @@ def feed(panes, windows):
         for each in panes:
             for _ in range(3):
                 start = each.position
-                keys = [b"t%07d" % (n % TENANTS) + b"\\x1f%07d" % n + b"x" * PAD for n in range(start, start + RECORDS)]
-                each.add(slab(start, keys, at_ms=now_ms), now_ms, {})
+                numbers = range(start, start + RECORDS)
+                owners = [b"t%07d" % (n % TENANTS) for n in numbers]
+                keys = [owner + b"\\x1f%07d" % n + b"x" * PAD for n, owner in zip(numbers, owners)]
+                more = {"tenants": owners} if BESIDE else {}
+                each.add(slab(start, keys, at_ms=now_ms, **more), now_ms, {})
             if window < windows - 1:
                 take(each, now_ms)
 
@@ -39,14 +42,26 @@ print((resident_bytes() - before) / PARTITIONS)
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="resident memory is read from /proc")
 @pytest.mark.parametrize(
-    ("partitions", "records", "pad", "tenants"),
-    [(40, 2_000, 0, 200), (40, 2_000, 24, 10**7), (400, 20, 0, 200)],
-    ids=["all different keys", "all different keys and tenants of 40 bytes", "many quiet partitions"],
+    ("partitions", "records", "pad", "tenants", "beside"),
+    [
+        (40, 2_000, 0, 200, 0),
+        (40, 2_000, 24, 10**7, 0),
+        (400, 20, 0, 200, 0),
+        (40, 2_000, 0, 400, 1),
+        (40, 2_000, 0, 10**7, 1),
+    ],
+    ids=[
+        "all different keys",
+        "all different keys and tenants of 40 bytes",
+        "many quiet partitions",
+        "tenants beside the keys",
+        "tenants beside the keys, all different",
+    ],
 )
 def test_a_partition_takes_at_most_three_quarters_of_a_megabyte(
-    partitions: int, records: int, pad: int, tenants: int
+    partitions: int, records: int, pad: int, tenants: int, beside: int
 ) -> None:
-    arguments = [str(number) for number in (partitions, records, pad, tenants)]
+    arguments = [str(number) for number in (partitions, records, pad, tenants, beside)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(
         [sys.executable, "-c", MEASURE, *arguments], capture_output=True, text=True, check=False, env=environment

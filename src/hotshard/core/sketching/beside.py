@@ -22,7 +22,13 @@ if TYPE_CHECKING:
 
 _Name = TypeVar("_Name")
 
-#: Bytes of tenants after which they are settled, lest long ones pile up.
+#: Different pairs of a key and a tenant after which they are looked through.
+_PENDING_PAIRS: Final = 256
+#: Keys whose tenants are remembered where keys are many; beyond, just those with so many times what lists ask for.
+_MOST_HEAVY: Final = 300
+_STANDS_OUT: Final = 4
+#: Different tenants, and bytes of tenants, after which they are settled, lest they pile up.
+_PENDING_TENANTS: Final = 512
 _PENDING_BYTES: Final = 1_000_000
 
 
@@ -30,26 +36,31 @@ class TenantColumn:
     """The tenants of one pane. Records are gathered (pending), and settled into a tally by name.
 
     A record counts for its tenant whether it has a key or not; one without a tenant, or with an empty one, counts
-    for none. Which tenant a key has is known of keys as they travel, shards under their base key.
+    for none. Which tenant a key has is known of keys as they travel, shards under their base key; once keys are too
+    many for an exact tally, only of those that were heavy then.
     """
 
-    __slots__ = ("_bytes", "_load", "_owners", "_pairs", "_pending", "unkeyed_load", "untenanted")
+    __slots__ = (
+        "_aliases", "_bytes", "_heavy", "_load", "_owners", "_pairs", "_pending", "unkeyed_load", "untenanted",
+    )  # fmt: skip
 
-    def __init__(self, load: Load) -> None:
+    def __init__(self, load: Load, aliases: Mapping[bytes, bytes]) -> None:
         #: Load of records without a key that have a tenant.
         self.unkeyed_load = 0
         #: Records without a tenant.
         self.untenanted = 0
         self._load = load
+        self._aliases = aliases
         self._bytes = 0
         self._pending: Counter[bytes | None] = Counter()
         self._pairs: set[tuple[bytes | None, bytes | None]] = set()
         self._owners = Owners()
+        self._heavy: AbstractSet[bytes] | None = None
 
     @property
     def full(self) -> bool:
         """Whether so much is pending that it should be settled."""
-        return len(self._pairs) > EXACT_NAMES or len(self._pending) > EXACT_NAMES or self._bytes > _PENDING_BYTES
+        return len(self._pending) > _PENDING_TENANTS or self._bytes > _PENDING_BYTES
 
     def add(self, slab: Slab, tenants: list[bytes | None], *, some_unkeyed: bool) -> None:
         """Gather a slab. What it raises over entries that are no bytes leaves it in part counted."""
@@ -62,19 +73,21 @@ class TenantColumn:
             self._pending.pop(b"", 0)
             self.untenanted += tenants.count(None) + tenants.count(b"")
         self._bytes += sum(map(len, filter(None, tenants)))
-        self._pairs.update(zip(slab.keys, tenants, strict=True))
         if some_unkeyed:
             sizes = [1] * len(tenants) if self._load is Load.RECORDS else slab.sizes
             each = zip(slab.keys, tenants, sizes, strict=True)
             self.unkeyed_load += sum(size for key, tenant, size in each if key is None and tenant)
+        self._pairs.update(zip(slab.keys, tenants, strict=True))
+        if len(self._pairs) > _PENDING_PAIRS:
+            self._note()
 
-    def settle(self, tally: Tally, keys: Tally, load: int, aliases: Mapping[bytes, bytes]) -> int:
+    def settle(self, tally: Tally, keys: Tally, load: int) -> int:
         """Put what is pending into ``tally``; returns the load of what is no tenant, or no load.
 
         ``keys`` holds the same records by key, and ``load`` is all its load.
         """
-        pending, pairs, self._bytes = self._pending, self._pairs, 0
-        self._pending, self._pairs = Counter(), set()
+        pending, self._bytes = self._pending, 0
+        self._pending = Counter()
         loads: dict[bytes, int] = {}
         damaged = 0
         for tenant, weight in pending.items():
@@ -85,16 +98,26 @@ class TenantColumn:
                 loads[name] = loads.get(name, 0) + weight
         if loads:
             tally.add(loads)
-        self._owners.note(_travelling(pairs, aliases), self._heavy(keys, load))
+        if keys.exact is None:
+            self._heavy = _heavy(keys, max(1, least_listed(load)))
+        self._note()
         return damaged
 
-    def _heavy(self, keys: Tally, load: int) -> AbstractSet[bytes] | None:
-        """Keys heavy enough to be in the list some day, where not all can be remembered."""
-        return None if keys.exact is not None else set(keys.at_least(max(1, least_listed(load) // 2)))
+    def _note(self) -> None:
+        pairs, self._pairs = self._pairs, set()
+        self._owners.note(_travelling(pairs, self._aliases), self._heavy)
 
     def of(self, names: Iterable[bytes]) -> dict[bytes, bytes]:
         """The tenants, as they travel, of those of ``names`` that surely had just one."""
         return {name: travelling_key(tenant) for name, tenant in self._owners.of(names).items()}
+
+
+def _heavy(keys: Tally, least: int) -> set[bytes]:
+    """Keys heavy enough to be listed, some hundreds at the most: where more may be, those that surely stand out."""
+    names = keys.at_least(least)
+    if len(names) > _MOST_HEAVY:
+        names = keys.at_least(_STANDS_OUT * least)
+    return set(names) if len(names) <= _MOST_HEAVY else set()
 
 
 class SubUnits:

@@ -110,9 +110,7 @@ class PaneCounter:
         if self._pending:
             self._settle_keys()
         if self._beside is not None:
-            damaged = self._beside.settle(self._tenants, self._keys, self.load, self._aliases)
-            if damaged:
-                self._fail(None, None, self._records_in(damaged), TypeError("not a tenant, or not a size"))
+            self._settle_tenants(self._beside)
         if self._subs is not None:
             self._subs.settle(self._aliases)
 
@@ -136,15 +134,22 @@ class PaneCounter:
         self.damaged += slab.damaged
         try:
             if slab.tenants is not None:
-                self._beside = self._beside or TenantColumn(self._spec.load)
+                self._beside = self._beside or TenantColumn(self._spec.load, self._aliases)
                 self._beside.add(slab, slab.tenants, some_unkeyed=some_unkeyed)
             if slab.discriminators is not None and self._aliases:
                 self._subs = self._subs or SubUnits(self._spec.load)
                 self._subs.add(slab, slab.discriminators, self._aliases)
         except Exception as error:  # noqa: BLE001  # no record may end the worker
             self._fail(None, None, len(slab.keys), error)
-        if (self._beside and self._beside.full) or (self._subs and self._subs.full):
-            self.settle()
+        if self._beside is not None and self._beside.full:
+            self._settle_tenants(self._beside)
+        if self._subs is not None and self._subs.full:
+            self._subs.settle(self._aliases)
+
+    def _settle_tenants(self, beside: TenantColumn) -> None:
+        damaged = beside.settle(self._tenants, self._keys, self.load)
+        if damaged:
+            self._fail(None, None, self._records_in(damaged), TypeError("not a tenant, or not a size"))
 
     @property
     def load_so_far(self) -> int:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 #: Names told apart exactly.
-EXACT_DISTINCT: Final = 512
+EXACT_DISTINCT: Final = 256
 #: Windows that are counted at a time: panes at a window's edge may take turns.
 _WINDOWS: Final = 2
 
