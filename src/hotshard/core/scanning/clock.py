@@ -34,12 +34,15 @@ class StretchClock:
     single wrong ones move nothing.
     """
 
-    __slots__ = ("_sample", "_skip", "_stride", "start_ms")
+    __slots__ = ("_first", "_last", "_sample", "_skip", "_stride", "start_ms")
 
     def __init__(self) -> None:
         #: The clock of the first step that has one.
         self.start_ms: int | None = None
         self._sample: list[int] = []
+        #: The glances at the first step and at the last one, whole.
+        self._first: Sequence[int] = ()
+        self._last: Sequence[int] = ()
         self._stride = 1
         self._skip = 0
 
@@ -48,7 +51,8 @@ class StretchClock:
         if not glance:
             return
         if self.start_ms is None:
-            self.start_ms = middle(glance)
+            self.start_ms, self._first = middle(glance), glance
+        self._last = glance
         self._sample += glance[self._skip :: self._stride]
         self._skip = (self._skip - len(glance)) % self._stride
         while len(self._sample) > _SAMPLE:
@@ -69,9 +73,8 @@ class StretchClock:
         tail = len(stamps) // _TAIL
         low, high = stamps[tail], stamps[-1 - tail]
         reach = max(high - low, window_ms)
-        start_ms = stamps[bisect_left(stamps, low - reach)]
-        end_ms = stamps[bisect_right(stamps, high + reach) - 1]
-        return Times(start_ms, end_ms, high - low <= 2 * window_ms or runs_forward(self._sample))
+        near = [each for each in (*stamps, *self._first, *self._last) if low - reach <= each <= high + reach]
+        return Times(min(near), max(near), high - low <= 2 * window_ms or runs_forward(self._sample))
 
 
 def glance(timestamps: Sequence[int]) -> list[int]:
