@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from aiokafka import AIOKafkaProducer
 
+from hotshard.core.fields import FieldReader, parse_field
 from hotshard.doors.clock import SystemClock
 from hotshard.doors.kafka.connection import KafkaConnection
 from hotshard.doors.kafka.contract import Out, TopicWanted
@@ -49,8 +50,10 @@ class Place:
             return stretch, await whole(reader, stretch)
 
     @contextlib.asynccontextmanager
-    async def reader(self, *, committed: bool = False) -> AsyncIterator[StretchReader]:
-        reader = self.kafka.stretches(committed=committed)
+    async def reader(
+        self, *, committed: bool = False, fields: FieldReader | None = None
+    ) -> AsyncIterator[StretchReader]:
+        reader = self.kafka.stretches(committed=committed, fields=fields)
         try:
             yield reader
         finally:
@@ -138,6 +141,20 @@ async def test_a_topic_that_does_not_exist_is_told(place: Place) -> None:
     async with place.reader() as reader:
         with pytest.raises(MissingTopicError, match="does not exist"):
             await reader.find(f"{place.topic}-none", None)
+
+
+async def test_tenants_are_read_from_values(place: Place) -> None:
+    publisher = place.kafka.publisher()
+    await publisher.publish(
+        [Out(place.topic, value, b"k", 0) for value in (b'{"who":"acme"}', b"{", b'{"who":7}', b"{}")]
+    )
+    await publisher.stop()
+    fields = FieldReader(parse_field("json:who"), parse_field("none"))
+    async with place.reader(fields=fields) as reader:
+        slabs = await whole(reader, await reader.find(place.topic, None))
+    assert [tenant for slab in slabs for tenant in slab.tenants or ()] == [b"acme", None, b"7", None]
+    assert sum(slab.damaged for slab in slabs) == 1
+    assert all(slab.discriminators is None for slab in slabs)
 
 
 async def test_an_open_transaction_is_read_or_is_the_end(place: Place) -> None:

@@ -281,6 +281,19 @@ async def test_how_keys_are_built_is_told_from_them_unless_settings_say_it(
     assert await asyncio.to_thread(layout) is expected
 
 
+async def test_tenants_stand_where_the_settings_say(kafka: ApacheKafka, fresh_topic_name: str, tmp_path: Path) -> None:
+    await create_topic(kafka.bootstrap, fresh_topic_name, 2)
+    sent = [Sent(b"k", b'{"part":%d}' % n, n % 2, headers=[("who", b"t%d" % (n % 5))]) for n in range(100)]
+    await produce(kafka.bootstrap, fresh_topic_name, sent)
+    file = tmp_path / "settings.toml"
+    file.write_text(f'[topics.{fresh_topic_name}]\ntenant = "header:who"\ndiscriminator = "json:part"\n')
+    slabs = await read(f"kafka://{kafka.bootstrap}/{fresh_topic_name}", "--config", str(file))
+    tenants = Counter((slab.partition, tenant) for slab in slabs for tenant in slab.tenants or ())
+    assert tenants == Counter((n % 2, b"t%d" % (n % 5)) for n in range(100))
+    parts = sorted(int(part or b"") for slab in slabs for part in slab.discriminators or ())
+    assert parts == list(range(100))
+
+
 async def test_an_interrupted_reading_lets_go_of_its_connections(kafka: ApacheKafka, fresh_topic_name: str) -> None:
     await create_topic(kafka.bootstrap, fresh_topic_name, 1)
     await produce(kafka.bootstrap, fresh_topic_name, [Sent(b"k")] * 1000)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 from aiokafka.errors import NoError, NotLeaderForPartitionError
 
+from hotshard.core.fields import FieldReader, parse_field
 from hotshard.doors.kafka.slabs.sample import ABORT, COMMIT, Record, batch, marker
-from hotshard.doors.kafka.stretch_bytes import Part, Span, parts_of, unpacked
+from hotshard.doors.kafka.stretch_bytes import Part, Span, Wish, parts_of, unpacked
 
 if TYPE_CHECKING:
     from hotshard.core.slab import Slab
@@ -26,9 +27,10 @@ def read(
     committed: bool = False,
     high_watermark: int = 1000,
     limit: int = 20_000,
+    fields: FieldReader | None = None,
 ) -> list[Slab] | None:
     part = Part(3, NoError, high_watermark, [*aborted], data)
-    found = unpacked(Span("t", 3, start, end), part, committed=committed, limit=limit)
+    found = unpacked(Span("t", 3, start, end), part, Wish(committed=committed, limit=limit, fields=fields))
     return None if found is None else list(found)
 
 
@@ -80,6 +82,15 @@ def test_aborted_records_are_read_unless_only_committed_ones_are_wanted() -> Non
     )
     assert seen(read(data, 0, 6, aborted=((7, 0),))) == [(0, 6, [b"k0", b"k1", b"k3", b"k4"], 0)]
     assert seen(read(data, 0, 6, aborted=((7, 0),), committed=True)) == [(0, 6, [b"k3", b"k4"], 0)]
+
+
+def test_tenants_and_discriminators_are_read_of_damaged_batches_too() -> None:
+    fields = FieldReader(parse_field("header:who"), parse_field("json:id"))
+    rows = [Record(b"k", b'{"id":"%d"}' % n, headers=[(b"who", b"t%d" % n)]) for n in range(4)]
+    damaged = batch(2, rows[2:], damage=lambda body: body[:-1])  # one record of it cannot be read
+    slabs = read(batch(0, rows[:2]) + damaged, 0, 4, fields=fields) or []
+    assert [tenant for slab in slabs for tenant in slab.tenants or ()] == [b"t0", b"t1", b"t2"]
+    assert [part for slab in slabs for part in slab.discriminators or ()] == [b"0", b"1", b"2"]
 
 
 def test_a_damaged_batch_is_counted_as_skipped_and_the_next_one_read() -> None:

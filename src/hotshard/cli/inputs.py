@@ -98,7 +98,8 @@ def with_layout(spec: TopicSpec, keys: Iterable[bytes | None]) -> TopicSpec:
     """``spec`` with the layout that most keys have: tenant U+001F entity, or else opaque."""
     given = [key for key in keys if key is not None]
     if 2 * sum(_SEPARATOR in key for key in given) > len(given):
-        return replace(spec, layout=KeyLayout.TENANT_ENTITY, tenant=Field(Place.KEY))
+        tenant = Field(Place.KEY) if spec.tenant.place is Place.NOWHERE else spec.tenant
+        return replace(spec, layout=KeyLayout.TENANT_ENTITY, tenant=tenant)
     return replace(spec, layout=KeyLayout.ENTITY)
 
 

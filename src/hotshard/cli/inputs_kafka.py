@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from hotshard.cli.inputs import SCHEME, Input, last_s
+from hotshard.core.fields import reader_for
 from hotshard.core.topic import PartitionsFrom, Place
 from hotshard.doors.clock import SystemClock
 from hotshard.doors.files.opening import AUTO
@@ -63,8 +64,9 @@ def open_topic(args: argparse.Namespace, environ: Mapping[str, str]) -> Input:
     spec, connection = chosen(at, settings)
     # what aiokafka logs of an outage is said by our own error
     logging.getLogger("aiokafka").addHandler(logging.NullHandler())
+    committed = settings.worker.isolation_level == "read_committed"
     records = StretchRecords(
-        AioKafka(connection).stretches(committed=settings.worker.isolation_level == "read_committed"),
+        AioKafka(connection).stretches(committed=committed, fields=reader_for(spec)),
         at.topic,
         now_ms=SystemClock().now_ms(),
         last_ms=None if last is None else round(last * 1000),

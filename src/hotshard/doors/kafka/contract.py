@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
 
+    from hotshard.core.fields import FieldReader
     from hotshard.doors.kafka.stretch import StretchReader
 
 
@@ -180,6 +181,9 @@ class Kafka(Protocol):
 
     def admin(self) -> Admin: ...
 
-    def stretches(self, *, committed: bool = False) -> StretchReader:
-        """``committed`` leaves out records of aborted transactions, and what follows an open one."""
+    def stretches(self, *, committed: bool = False, fields: FieldReader | None = None) -> StretchReader:
+        """``committed`` leaves out records of aborted transactions, and what follows an open one.
+
+        ``fields`` read tenants and discriminators that do not stand in the key.
+        """
         ...

@@ -17,6 +17,7 @@ from hotshard.errors import FencedError, TopicMismatchError, UnavailableError
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
 
+    from hotshard.core.fields import FieldReader
     from hotshard.doors.kafka.contract import Log, Out, TopicWanted
 
 
@@ -42,8 +43,8 @@ class MemoryKafka:
     def admin(self) -> MemoryAdmin:
         return MemoryAdmin(self.cluster)
 
-    def stretches(self, *, committed: bool = False) -> MemoryStretchReader:
-        return MemoryStretchReader(self.cluster, committed=committed)
+    def stretches(self, *, committed: bool = False, fields: FieldReader | None = None) -> MemoryStretchReader:
+        return MemoryStretchReader(self.cluster, committed=committed, fields=fields)
 
 
 class MemoryPublisher:

@@ -11,6 +11,7 @@ from hotshard.doors.kafka.real_read import AioReader
 from hotshard.doors.kafka.stretch_real import AioStretchReader
 
 if TYPE_CHECKING:
+    from hotshard.core.fields import FieldReader
     from hotshard.doors.kafka.connection import KafkaConnection
     from hotshard.doors.kafka.contract import Admin, Publisher, Reader, Speaker
     from hotshard.doors.kafka.stretch import StretchReader
@@ -39,5 +40,5 @@ class AioKafka:
     def admin(self) -> Admin:
         return AioAdmin(self._link)
 
-    def stretches(self, *, committed: bool = False) -> StretchReader:
-        return AioStretchReader(self._link, committed=committed)
+    def stretches(self, *, committed: bool = False, fields: FieldReader | None = None) -> StretchReader:
+        return AioStretchReader(self._link, committed=committed, fields=fields)

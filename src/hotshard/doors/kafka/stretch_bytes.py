@@ -9,11 +9,13 @@ from aiokafka.errors import BrokerResponseError, for_code
 from aiokafka.record.memory_records import MemoryRecords
 
 from hotshard.core.slab import Slab
-from hotshard.doors.kafka.slabs.parser import Batches, DamageError, Reading, Rescue, slabs
+from hotshard.doors.kafka.slabs.parser import SLAB_RECORDS, Batches, DamageError, Reading, Rescue, slabs
 from hotshard.doors.kafka.slabs.tolerant import TolerantBatches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from hotshard.core.fields import FieldReader
 
 _FRAME: Final = struct.Struct(">qi")  # the first offset of a batch, and the length of what follows
 
@@ -27,6 +29,17 @@ class Part(NamedTuple):
     #: Aborted transactions as (producer id, first offset).
     aborted: list[tuple[int, int]]
     data: bytes
+
+
+class Wish(NamedTuple):
+    """What of the records of a stretch is wanted."""
+
+    #: Only those of committed transactions, and those of none.
+    committed: bool = False
+    #: What tenants and discriminators are read by, where they do not stand in the key.
+    fields: FieldReader | None = None
+    #: Records in a slab at most.
+    limit: int = SLAB_RECORDS
 
 
 class Span(NamedTuple):
@@ -55,14 +68,14 @@ def _aborted(version: int, rest: list[Any]) -> list[tuple[int, int]]:
     return sorted(((producer, first) for producer, first in found or ()), key=lambda transaction: transaction[1])
 
 
-def unpacked(span: Span, part: Part, *, committed: bool, limit: int) -> Iterator[Slab] | None:
+def unpacked(span: Span, part: Part, wish: Wish) -> Iterator[Slab] | None:
     """Slabs that tile ``span`` from its start as far as the data reach; None when they do not bring it further.
 
     A stretch ends where a batch ends, so that whole batches are within it or beyond.
     """
     data = _before(part.data, span.end)
     if data:
-        return _stamped(span, _slabs(span, part, data, committed=committed, limit=limit))
+        return _stamped(span, _slabs(span, part, data, wish))
     if part.data or part.high_watermark <= span.start:
         # what comes next lies beyond; or the log has become shorter, as when its topic was made again
         return iter((nothing(span, span.end),))
@@ -85,7 +98,7 @@ def _before(data: bytes, end: int) -> bytes:
     return data if at == len(data) else data[:at]
 
 
-def _slabs(span: Span, part: Part, data: bytes, *, committed: bool, limit: int) -> Iterator[Slab]:
+def _slabs(span: Span, part: Part, data: bytes, wish: Wish) -> Iterator[Slab]:
     """By aiokafka's parser; from where it fails on tolerantly."""
 
     def reading(batches: Batches, position: int, rescue: Rescue | None = None) -> Reading:
@@ -94,16 +107,17 @@ def _slabs(span: Span, part: Part, data: bytes, *, committed: bool, limit: int) 
             partition=span.partition,
             batches=batches,
             position=position,
-            read_committed=committed,
+            read_committed=wish.committed,
             aborted=[*part.aborted],
             rescue=rescue,
+            fields=wish.fields,
         )
 
     try:
-        yield from slabs(reading(MemoryRecords(data), span.start), limit)
+        yield from slabs(reading(MemoryRecords(data), span.start), wish.limit)
     except DamageError as damage:
-        batches = TolerantBatches(data, span.end)
-        yield from slabs(reading(batches, damage.position, batches.rescue), limit)
+        batches = TolerantBatches(data, span.end, fields=wish.fields)
+        yield from slabs(reading(batches, damage.position, batches.rescue), wish.limit)
 
 
 def _stamped(span: Span, found: Iterator[Slab]) -> Iterator[Slab]:

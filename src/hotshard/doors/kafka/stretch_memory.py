@@ -10,15 +10,19 @@ from hotshard.doors.kafka.stretch import Stretch
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from hotshard.core.fields import FieldReader
     from hotshard.doors.kafka.memory_cluster import Cluster, MemoryPartition
 
 
 class MemoryStretchReader:
     """See :class:`~hotshard.doors.kafka.stretch.StretchReader`; a call gives ``offsets`` of a partition at most."""
 
-    def __init__(self, cluster: Cluster, *, committed: bool, offsets: int = 100) -> None:
+    def __init__(
+        self, cluster: Cluster, *, committed: bool, fields: FieldReader | None = None, offsets: int = 100
+    ) -> None:
         self._cluster = cluster
         self._committed = committed
+        self._fields = fields
         self._offsets = offsets
 
     async def find(self, topic: str, since_ms: int | None) -> Stretch:
@@ -38,6 +42,9 @@ class MemoryStretchReader:
             slab.keys.append(each.key)
             slab.sizes.append(len(each.key or b"") + len(each.value or b""))
             slab.timestamps.append(each.timestamp_ms)
+        if self._fields is not None:  # messages in memory have no headers
+            found = self._fields.read([()] * len(logs), [each.value for each in logs])
+            slab.tenants, slab.discriminators, slab.damaged = found
         return slab
 
     async def stop(self) -> None: ...

@@ -18,12 +18,13 @@ from hotshard.doors.kafka.real_errors import FOREIGN, translate
 from hotshard.doors.kafka.real_link import Link, TopicLook, require
 from hotshard.doors.kafka.slabs.parser import SLAB_RECORDS
 from hotshard.doors.kafka.stretch import Stretch
-from hotshard.doors.kafka.stretch_bytes import Part, Span, nothing, parts_of, unpacked
+from hotshard.doors.kafka.stretch_bytes import Part, Span, Wish, nothing, parts_of, unpacked
 from hotshard.errors import HotshardError, UnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from hotshard.core.fields import FieldReader
     from hotshard.core.slab import Slab
 
 #: What is held of all partitions together, as it comes from the broker, and of one.
@@ -44,13 +45,12 @@ class AioStretchReader:
     A cluster that does not bring it further for the link's time is given up.
     """
 
-    def __init__(self, link: Link, *, committed: bool = False) -> None:
+    def __init__(self, link: Link, *, committed: bool = False, fields: FieldReader | None = None) -> None:
         self._link = link
-        self._committed = committed
+        self._wish = Wish(committed=committed, fields=fields)
         self._client: AIOKafkaClient | None = None
         self._look = TopicLook({})
         self._bytes = _MOST_BYTES
-        self._records = SLAB_RECORDS
 
     async def find(self, topic: str, since_ms: int | None) -> Stretch:
         async with self._link.connecting(f"reading topic {topic!r}"):
@@ -69,12 +69,13 @@ class AioStretchReader:
 
     async def _ask(self, topic: str, which: int, client: AIOKafkaClient) -> dict[int, int]:
         self._look = await require(client, topic, self._link.connection)
-        return await offsets_at(client, self._look, topic, which, committed=self._committed)
+        return await offsets_at(client, self._look, topic, which, committed=self._wish.committed)
 
     def _share(self, partitions: int) -> None:
         """Divide what may be held among the partitions that are read."""
         self._bytes = max(_LEAST_BYTES, min(_MOST_BYTES, _HELD_BYTES // max(partitions, 1)))
-        self._records = max(_LEAST_RECORDS, min(SLAB_RECORDS, _HELD_RECORDS // max(partitions, 1)))
+        limit = max(_LEAST_RECORDS, min(SLAB_RECORDS, _HELD_RECORDS // max(partitions, 1)))
+        self._wish = self._wish._replace(limit=limit)
 
     async def fetch(self, topic: str, wanted: Mapping[int, tuple[int, int]]) -> Mapping[int, Iterator[Slab]]:
         doing = f"reading topic {topic!r}"
@@ -114,11 +115,11 @@ class AioStretchReader:
 
     def _request(self, spans: list[Span]) -> FetchRequest:
         wanted = [(span.partition, span.start, self._bytes) for span in spans]
-        return FetchRequest(_WAIT_MS, 1, _HELD_BYTES, int(self._committed), [(spans[0].topic, wanted)])
+        return FetchRequest(_WAIT_MS, 1, _HELD_BYTES, int(self._wish.committed), [(spans[0].topic, wanted)])
 
     async def _read(self, client: AIOKafkaClient, span: Span, part: Part) -> Iterator[Slab] | None:
         if part.error is NoError:
-            return unpacked(span, part, committed=self._committed, limit=self._records)
+            return unpacked(span, part, self._wish)
         if part.error is OffsetOutOfRangeError:
             first = (await offsets_at(client, self._look, span.topic, EARLIEST))[span.partition]
             # deleted before it was read; or the log has become shorter, as when its topic was made again
