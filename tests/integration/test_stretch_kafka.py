@@ -23,6 +23,7 @@ from hotshard.errors import MissingTopicError, UnavailableError
 from tests.support.topics import Sent, admin, create_topic, produce, producing, send_all
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from hotshard.core.slab import Slab
@@ -292,6 +293,29 @@ async def test_tenants_stand_where_the_settings_say(kafka: ApacheKafka, fresh_to
     assert tenants == Counter((n % 2, b"t%d" % (n % 5)) for n in range(100))
     parts = sorted(int(part or b"") for slab in slabs for part in slab.discriminators or ())
     assert parts == list(range(100))
+
+
+async def test_reading_goes_on_after_an_outage_and_ends_with_one_that_lasts(own_kafka: ApacheKafka) -> None:
+    await create_topic(own_kafka.bootstrap, "large", 1)
+    # more than is fetched at once, twice over
+    await produce(own_kafka.bootstrap, "large", [Sent(b"k", b"v" * 1000)] * 12_000, linger_ms=20)
+
+    def read_through(trouble: Callable[[], None], timeout_s: float) -> int:
+        kafka = AioKafka(KafkaConnection(bootstrap_servers=(own_kafka.bootstrap,)), timeout_s=timeout_s)
+        records = StretchRecords(kafka.stretches(), "large", now_ms=_NOW_MS, last_ms=None)
+        with contextlib.closing(records):
+            slabs = iter(records)
+            first = next(slabs)
+            trouble()
+            return len(first) + sum(map(len, slabs))
+
+    def restart() -> None:
+        own_kafka.kill()
+        own_kafka.start()
+
+    assert await asyncio.to_thread(read_through, restart, 30) == 12_000
+    with pytest.raises(UnavailableError, match="does not answer"):
+        await asyncio.to_thread(read_through, own_kafka.kill, 2)
 
 
 async def test_an_interrupted_reading_lets_go_of_its_connections(kafka: ApacheKafka, fresh_topic_name: str) -> None:
