@@ -15,11 +15,11 @@ from aiokafka.admin import RecordsToDelete
 
 from hotshard.cli.inputs import Input, add_input_flags, open_input
 from hotshard.core.topic import KeyLayout, PartitionsFrom
-from hotshard.demo.servers import ApacheKafka, free_port
+from hotshard.demo.servers import ApacheKafka, Login, free_port
 from hotshard.doors.kafka.connection import KafkaConnection
 from hotshard.doors.kafka.real import AioKafka
 from hotshard.doors.kafka.stretch import StretchRecords
-from hotshard.errors import MissingTopicError, UnavailableError
+from hotshard.errors import MissingTopicError, RefusedError, UnavailableError
 from tests.support.topics import Sent, admin, create_topic, produce, producing, send_all
 
 if TYPE_CHECKING:
@@ -329,3 +329,17 @@ async def test_an_interrupted_reading_lets_go_of_its_connections(kafka: ApacheKa
         return 0
 
     assert await asyncio.to_thread(begin) == 1000
+
+
+async def test_a_login_comes_from_the_settings(tmp_path: Path) -> None:
+    with ApacheKafka(login=Login("reader", "right")) as server:
+        await create_topic(server.bootstrap, "orders", 1)
+        await produce(server.bootstrap, "orders", [Sent(b"k")] * 10)
+        settings = tmp_path / "settings.toml"
+        words = (f"kafka://{server.sasl_bootstrap}/orders", "--config", str(settings))
+        login = '[mirror]\nsecurity_protocol = "SASL_PLAINTEXT"\nsasl_username = "reader"\nsasl_password = "{}"\n'
+        settings.write_text(login.format("right"))
+        assert sum(map(len, await read(*words))) == 10
+        settings.write_text(login.format("wrong"))
+        with pytest.raises(RefusedError, match=r"refused the connection .* check sasl_username"):
+            await read(*words)
