@@ -63,6 +63,8 @@ class Traffic:
     keys_are: Keys = Keys.ZIPF
     codec: str | None = None
     tenant_in: Tenants = Tenants.KEY
+    #: Stamped as if so many had been sent a second, the last of them when filling begins; None: with the time.
+    per_s: int | None = None
 
     def __str__(self) -> str:
         spread = (
@@ -130,6 +132,7 @@ class _Sender:
         #: Partition and parts of the record of a rank, most of them made once.
         self._made = self._make if traffic.keys_are is Keys.DISTINCT else made
         self._place = place
+        self._began_ms = time.time_ns() // 1_000_000
         self._open: list[Any] = []
         self._full: list[tuple[int, Any]] = []
 
@@ -144,15 +147,25 @@ class _Sender:
         await producer.start()
         try:
             self._open = [producer.create_batch() for _ in range(self._traffic.partitions)]
+            sent = 0
             for ranks in self._traffic.ranks(number):
                 for start in range(0, len(ranks), _STAMPED):
-                    self._pack(producer, ranks[start : start + _STAMPED], time.time_ns() // 1_000_000)
+                    part = ranks[start : start + _STAMPED]
+                    self._pack(producer, part, self._stamp_ms(sent))
+                    sent += len(part)
                 await self._hand_over(producer)
             self._full += enumerate(self._open)
             await self._hand_over(producer)
             await producer.flush()
         finally:
             await producer.stop()
+
+    def _stamp_ms(self, sent: int) -> int:
+        """The time of the next record of this producer."""
+        if self._traffic.per_s is None:
+            return time.time_ns() // 1_000_000
+        left = self._traffic.records - sent * _PRODUCERS
+        return self._began_ms - left * 1000 // self._traffic.per_s
 
     def _make(self, rank: int) -> tuple[int, bytes, bytes, list[tuple[str, bytes]]]:
         key = self._traffic.key(rank)

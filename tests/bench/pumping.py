@@ -12,14 +12,17 @@ from typing import TYPE_CHECKING, Any, Final
 from aiokafka import AIOKafkaProducer
 
 from hotshard.core.partitioners import partition_of
+from tests.bench.watching import Patience
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
 _TICK_S: Final = 0.02
-#: So many batches are sent each tick; with more partitions than that each of them waits longer for its next.
-_AT_ONCE: Final = 80
+#: So many batches are sent each tick; with more partitions than that each of them waits longer for its next. A broker
+#: looks at all partitions of a fetch that waits whenever one of them gets a batch: many small ones stop it.
+_AT_ONCE: Final = 24
 _KEYS_EACH: Final = 50
+_FLOWS_WITHIN_S: Final = 120.0
 _VALUE: Final = b"thirteen byte"
 
 
@@ -62,6 +65,8 @@ class Pump:
         self.sent = 0
         #: Ticks that came late: the machine did not keep up.
         self.late = 0
+        #: Batches that were not acknowledged.
+        self.failed = 0
 
     async def run(self) -> None:
         next_s = time.monotonic()
@@ -84,8 +89,12 @@ class Pump:
             batch: Any = self._producer.create_batch()
             for key in self._new_keys(records) if self._ever_new else self._draw.choices(keys, k=records):
                 batch.append(timestamp=now_ms, key=key, value=_VALUE)
-            await self._producer.send_batch(batch, topic, partition=partition)
+            acknowledged = await self._producer.send_batch(batch, topic, partition=partition)
+            acknowledged.add_done_callback(self._look_at)
             self.sent += records
+
+    def _look_at(self, acknowledged: asyncio.Future[Any]) -> None:
+        self.failed += not acknowledged.cancelled() and acknowledged.exception() is not None
 
     def _new_keys(self, records: int) -> list[bytes]:
         return [b"t%03d\x1f%08d" % (rank % 200, rank) for rank in range(self.sent, self.sent + records)]
@@ -101,9 +110,12 @@ async def pumping(
     try:
         pump = Pump(producer, topics, per_s, ever_new=ever_new)
         task = asyncio.create_task(pump.run())
+
+        async def flows() -> bool:
+            return pump.sent >= per_s
+
         try:
-            while pump.sent < per_s and not task.done():
-                await asyncio.sleep(_TICK_S)
+            await Patience(_FLOWS_WITHIN_S, lambda: not task.done()).until(flows, "traffic flows")
             yield pump
         finally:
             task.cancel()
