@@ -18,6 +18,7 @@ from tests.support.eventually import eventually
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Mapping
 
+    from hotshard.core.fields import FieldReader
     from hotshard.core.slab import Slab
 
 
@@ -83,6 +84,7 @@ def make_mirror(
     connection: KafkaConnection | None = None,
     fetch_min_bytes: int = 1,
     request_timeout_s: float = 10.0,
+    fields: Mapping[str, FieldReader] | None = None,
     **settings: Any,  # noqa: ANN401 - of the app
 ) -> Mirror:
     """Make one that is not started."""
@@ -93,6 +95,7 @@ def make_mirror(
     app.transport = slab_transport(
         app,
         topics=frozenset(topics),
+        fields=fields,
         connection=at,
         isolation_level="read_committed" if committed else "read_uncommitted",
         slabs=slabs,
