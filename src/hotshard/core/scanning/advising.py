@@ -16,8 +16,7 @@ from hotshard.core.planning.score import imbalance, without_load
 from hotshard.core.planning.situation import HotLoad
 from hotshard.core.planning.terms import terms_of
 from hotshard.core.planning.together import plan_all
-from hotshard.core.planning.verdict import Plan, Refusal
-from hotshard.core.planning.worth import min_share
+from hotshard.core.planning.verdict import Plan, Refusal, RefusalReason
 from hotshard.core.scanning.gathering import spread_out
 from hotshard.core.topic import Ordering
 from hotshard.core.wire.route import Treatment
@@ -25,7 +24,6 @@ from hotshard.core.wire.route import Treatment
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hotshard.core.scanning.findings import Spell
     from hotshard.core.scanning.overview import Overview
 
 #: Keys, and tenants, that are advised upon: the heaviest.
@@ -33,6 +31,9 @@ MAX_KEYS: Final = 100
 MAX_TENANTS: Final = 20
 #: A tenant with one hot key that has this part of its load is helped by what helps that key.
 _ONE_KEY: Final = 0.5
+
+#: Reasons not to split a key that are of the whole of the input, and not of the key.
+_NO_TROUBLE: Final = frozenset({RefusalReason.NOT_WORTH, RefusalReason.PARTITION_NOT_ABOVE})
 
 _IF: Final = {
     Ordering.PER_DISCRIMINATOR: "right where only records of one sub-unit must stay in order, and producers name it",
@@ -63,20 +64,18 @@ def advice_of(view: Overview, evidence: Evidence) -> list[Advice]:
 
 
 def _of_keys(view: Overview, hots: Sequence[HotName], now: Circumstances) -> list[Advice]:
-    """Keys that are worth it over all of the input are planned together; others as they were when they were hottest."""
+    """Planned together over all of the input; what is no trouble there as it was in its hottest window."""
     if view.setting.by_tenant:
         return []
-    spec, loads = view.setting.spec, view.loads
-    refusals = ((hot.name, forbidden(hot.name, spec) or hindered(hot.name, now)) for hot in hots)
-    found = {name: refusal for name, refusal in refusals if refusal is not None}
-    least = min_share(spec.policy.eps, len(loads))
-    lasting = [hot for hot in hots if hot.name not in found and hot.share > least]
-    verdicts: dict[bytes, Plan | Refusal] = dict(found)
-    verdicts |= _planned(view, {hot.name: (hot.lower + hot.upper) / 2 for hot in lasting}, loads)
-    for hot in hots:
-        if hot.name not in verdicts:
-            spell = view.findings.keys[hot.name]
-            verdicts |= _planned(view, {hot.name: spell.worst.upper}, _at_worst(spell, len(loads)))
+    refusals = ((hot.name, forbidden(hot.name, view.setting.spec) or hindered(hot.name, now)) for hot in hots)
+    verdicts: dict[bytes, Plan | Refusal] = {name: refusal for name, refusal in refusals if refusal is not None}
+    free = {hot.name: (hot.lower + hot.upper) / 2 for hot in hots if hot.name not in verdicts}
+    verdicts |= _planned(view, free, view.loads)
+    for name in free:
+        verdict = verdicts[name]
+        if isinstance(verdict, Refusal) and verdict.reason in _NO_TROUBLE:
+            spell = view.findings.keys[name]
+            verdicts |= _planned(view, {name: spell.worst.upper}, spread_out(spell.loads, len(view.loads)))
     return [_of_key(verdicts[hot.name], hot, view) for hot in hots]
 
 
@@ -101,10 +100,6 @@ def _where(view: Overview, name: bytes, load: float, loads: Sequence[int]) -> di
     there = {p: float(row.estimate) for p, keys in view.overall.keys_of.items() if (row := keys.get(name)) is not None}
     whole = sum(there.values())
     return {p: min(load * part / whole, loads[p]) for p, part in there.items()} if whole else {}
-
-
-def _at_worst(spell: Spell, partitions: int) -> Sequence[int]:
-    return spread_out(spell.loads, partitions)
 
 
 def _of_key(verdict: Plan | Refusal, hot: HotName, view: Overview) -> Advice:

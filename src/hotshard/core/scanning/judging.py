@@ -67,9 +67,9 @@ class Judging:
         )
 
     def judge_all(self, overall: Overall) -> None:
-        """Let all of the input decide as one window, where its parts hardly did: nobody knows when its records came.
+        """Let all of the input decide, where its parts hardly did: nobody knows when its records came.
 
-        That is told as a window only where something is hot.
+        It is no window that is told, as its records are in those that are.
         """
         findings = self.findings
         if findings.decided_records >= _ENOUGH * overall.records:
@@ -79,15 +79,9 @@ class Judging:
         )
         keys = self._heating.keys(_by_upper(overall.keys.heaviest()), amount, self._owner)
         tenants = self._heating.tenants(_by_upper(overall.tenants.heaviest()), amount)
-        if not keys and not tenants:
-            return
-        findings.heat(keys, tenants, None, amount.loads)
-        findings.decide(overall.records, keys, tenants, None)
-        names = [tuple(hot.name for hot in hots[:MAX_HOT]) for hots in (keys, tenants)]
-        cause = Cause.HOT_KEY if keys else Cause.HOT_TENANT
-        findings.tell(
-            Window(findings.windows_total, self.start_ms, self.end_ms, overall.records, names[0], names[1], cause)
-        )
+        if keys or tenants:
+            findings.heat(keys, tenants, None, amount.loads)
+            findings.decide(overall.records, keys, tenants, None)
 
     def _hot(self, stretch: Stretch) -> tuple[list[Hot], list[Hot]]:
         load = stretch.records if self._setting.spec.load is Load.RECORDS else stretch.size_bytes

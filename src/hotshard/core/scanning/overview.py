@@ -30,7 +30,8 @@ class Overview(NamedTuple):
     overall: Overall
     findings: Findings
     owning: Owning
-    distinct_tenants: int
+    #: The tenants that stand beside the keys.
+    beside: Owning
     filling: Filling
     start_ms: int | None
     end_ms: int | None
@@ -77,6 +78,10 @@ class Overview(NamedTuple):
         """The one tenant of a key."""
         return tenant_in(self.setting.spec, key) or self.owning.of(key)
 
+    def whole(self, name: bytes) -> bytes:
+        """A key or tenant as it stood on the records, where that is remembered."""
+        return self.beside.whole(self.owning.whole(name))
+
     def share(self, load: float) -> float:
         return min(1.0, load / self.overall.load) if self.overall.load else 0.0
 
@@ -93,7 +98,7 @@ def evidence_of(view: Overview) -> Evidence:
         loads=tuple(view.loads),
         records=overall.records,
         unkeyed=overall.unkeyed,
-        distinct_keys=view.distinct_tenants if setting.by_tenant else view.owning.distinct_keys,
+        distinct_keys=view.beside.distinct_keys if setting.by_tenant else view.owning.distinct_keys,
         top_of_hottest=() if top is None else heaviest_of(of_partition.get(top, {}).items(), TOPS),
         hot_keys=hot_keys(view),
         hot_tenants=hot_tenants(view),

@@ -40,8 +40,9 @@ class Owning:
         return len(self._owners) if self._count is None else self._count.count
 
     def of(self, key: bytes) -> bytes | None:
-        """The tenant that all records of a key as it travels have; None also where that is not known."""
-        return self._owners.get(hash(key))
+        """The tenant that all records of a key have, both as they travel; None also where that is not known."""
+        tenant = self._owners.get(hash(key))
+        return None if tenant is None else travelling_key(tenant)
 
     def whole(self, name: bytes) -> bytes:
         """A key as it stood on the records, where that is remembered."""

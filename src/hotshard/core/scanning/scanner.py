@@ -45,7 +45,7 @@ class Scanner:
 
     Input is cut into stretches (see :class:`~hotshard.core.scanning.cutting.Rule`); each is counted by panes,
     looked at by the policy's rules and judged. A stretch decides nothing where it holds less than the naming
-    floor, unless it is all there is, or where its records are of no one time.
+    floor, or where its records are of no one time, unless it is all there is.
     """
 
     def __init__(self, spec: TopicSpec, partitions: int, *, window_ms: int = WINDOW_MS, by: By = By.KEY) -> None:
@@ -56,7 +56,7 @@ class Scanner:
         computed = spec.partitions_from is PartitionsFrom.COMPUTED or self._by_tenant
         self._places = Places(spec.partitioner, partitions) if computed else None
         self._owning = Owning()
-        self._distinct_tenants = Owning()
+        self._beside = Owning()
         self._setting = Setting(spec, partitions, self._place if computed else None, self._by_tenant)
         self._judging = Judging(self._setting, self._owning)
         self._overall = Overall(spec, partitions, read=not computed)
@@ -120,7 +120,7 @@ class Scanner:
                 raise UsageError("--by tenant needs records with a tenant, and this input has none")
             self._owning.note(keys.keys())
         else:
-            self._distinct_tenants.note(tenants.keys())
+            self._beside.note(tenants.keys())
             self._owning.note_beside(slab.keys, slab.tenants)
         if places is not None:
             places.learn((keys if tenants is None or not self._by_tenant else tenants).keys())
@@ -141,7 +141,7 @@ class Scanner:
         """The partition of a name as it travels; None for one that was cut, where it is not remembered whole."""
         if self._places is None:
             return None
-        whole = self._owning.whole(name) if is_cut(name) else name
+        whole = self._beside.whole(self._owning.whole(name)) if is_cut(name) else name
         return None if is_cut(whole) and whole is name else self._places.of(whole)
 
     def _close(self, *, last: bool = False) -> None:
@@ -151,8 +151,8 @@ class Scanner:
         only = last and not self._judging.findings.windows_total
         self._begin()
         if stretch.records or only:
-            enough = stretch.records >= self._rule.floor or only
-            stretch.decides = enough and (stretch.times is None or stretch.times.forward)
+            of_one_time = stretch.times is None or stretch.times.forward
+            stretch.decides = only or (stretch.records >= self._rule.floor and of_one_time)
             self._overall.add_stretch(stretch)
             self._judging.judge(stretch)
 
@@ -163,7 +163,7 @@ class Scanner:
             overall=overall,
             findings=judging.findings,
             owning=self._owning,
-            distinct_tenants=self._distinct_tenants.distinct_keys,
+            beside=self._beside,
             filling=self._filling,
             start_ms=judging.start_ms,
             end_ms=judging.end_ms,

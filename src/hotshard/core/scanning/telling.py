@@ -66,8 +66,12 @@ class Teller:
 
     def _text(self, name: bytes) -> tuple[str | None, str | None]:
         """A name as text, in base64 where it is none; a long key whole where it is remembered, else its beginning."""
-        whole = self._view.owning.whole(name)
+        whole = self._view.whole(name)
         return shown(name) if whole is name and is_cut(name) else key_text(whole)
+
+    def _said(self, name: bytes) -> str:
+        """A tenant as text, come what may."""
+        return self._text(name)[0] or self._view.whole(name).decode(errors="replace")
 
     def _heavy(self, row: Whole, hot: Mapping[bytes, Spell], tenant: bytes | None) -> ScanHeavy:
         key, key_b64 = self._text(row.name)
@@ -75,7 +79,7 @@ class Teller:
         return ScanHeavy(
             key=key,
             key_b64=key_b64,
-            tenant=None if tenant is None else _said(tenant),
+            tenant=None if tenant is None else self._said(tenant),
             estimate=row.estimate,
             lower=row.lower,
             upper=row.upper,
@@ -121,7 +125,7 @@ class Teller:
         return ScanPlan(
             key=key,
             key_b64=key_b64,
-            tenant=None if advice.tenant is None else _said(advice.tenant),
+            tenant=None if advice.tenant is None else self._said(advice.tenant),
             treatment=str(advice.treatment),
             shards=len(advice.partitions),
             suffixes=advice.suffixes,
@@ -157,10 +161,6 @@ def _skew(loads: Sequence[int]) -> SkewReport:
         idle=skew.idle_partitions,
         hottest=skew.hottest_partition,
     )
-
-
-def _said(name: bytes) -> str:
-    return shown(name)[0] or name.decode(errors="replace")
 
 
 def _rounded(number: float | None) -> float | None:
