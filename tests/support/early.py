@@ -67,8 +67,7 @@ class World:
             if panes.due(clock_ms):
                 panes.seal(clock_ms)
                 made.final += _committed(panes)
-            elif (version := panes.early(clock_ms)) is not None:
-                made.early.append(version)
+        made.early += [version for panes in self._panes if (version := panes.early(clock_ms)) is not None]
         self._decide(made, clock_ms)
         self.rounds.append(made)
         return made
@@ -80,10 +79,12 @@ class World:
             panes.add(given, clock_ms, NO_ROUTES)
 
     def _decide(self, made: Round, clock_ms: int) -> None:
-        for pane in (*made.final, *made.early):
-            self._heat.put(pane)
-        self._heat.settle(clock_ms, NO_ROUTES, 1.0)
-        self._heat.step(Moment(1, self.now_ms, clock_ms))
+        """What is said once all final versions are heard, and then of each early one by itself."""
+        for panes in (made.final, *([pane] for pane in made.early)):
+            for pane in panes:
+                self._heat.put(pane)
+            self._heat.settle(clock_ms, NO_ROUTES, 1.0)
+            self._heat.step(Moment(1, self.now_ms, clock_ms))
         made.hot_keys, made.hot_tenants = self._heat.hot_keys, self._heat.hot_tenants
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from hotshard.core.panes.pulse import Pulse, floods, worth_noting
+from hotshard.core.panes.pulse import Pulse, add_up, floods, worth_noting
 from hotshard.core.policy.evidence import Part
 from hotshard.core.wire.pane import is_cut
 
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 _PART: Final = 10
 #: A key is news again when it has grown by this factor since it was last told.
 _GROWTH: Final = 2
-#: Tenants are looked at no more often than this: they have to be summed up first.
-TENANTS_MS: Final = 250
+#: Tenants have to be summed up before they can be looked at: no more often than this while a partition is calm.
+CALM_MS: Final = 500
+#: An open pane with so much more load than the one before had in the same time is not calm.
+_SURGE: Final = 1.25
 #: Tenants with less than one in so many of an open pane's load are not looked at.
 _TENANT_PART: Final = 64
 
@@ -47,7 +49,11 @@ class Candidates:
         self._partition_of = partition_of
         #: Of the panes sealed within the short view: when, their load, and their heaviest keys.
         self._sealed: deque[tuple[int, int, Mapping[bytes, int]]] = deque()
+        #: The same added up.
         self._load = 0
+        self._sums: dict[bytes, int] = {}
+        #: Load a millisecond of the pane before, and when it was cut.
+        self._before: tuple[float, int] | None = None
         #: Load in the short view of every key that is hot in it, when it was last told.
         self._told: dict[bytes, int] = {}
         #: The same of tenants, over all partitions, for those of which this partition told its part.
@@ -68,27 +74,35 @@ class Candidates:
         if not new_tenant and all(load < _GROWTH * self._told.get(key, 0) for key, load in hot.items()):
             return False
         self._told.update(hot)
+        self._pulse.tell(self._where, counter.load_so_far)
         return True
 
     def seal(self, pane: Pane) -> None:
         """The pane is over, and its final version tells all of it."""
         now_ms, load = pane.cut_ms, sum(pane.loads.values())
         self._pulse.seal(self._where, pane)
-        noted = worth_noting(pane.keys.rows, load)
+        self._expire(now_ms)
+        noted, sums = worth_noting(pane.keys.rows, load), self._sums
         self._sealed.append((now_ms, load, noted))
         self._load += load
-        view, sums = self._pulse.view(self._where, 0, now_ms), self._sums(now_ms)
-        tenants = pane.tenant_of or {}
-        hot = {key for key in noted if self._is_hot(key, sums[key], view, tenants.get(key), self._own_load(key))}
+        add_up(sums, noted, 1)
+        self._before = (load / max(1, now_ms - pane.opened_ms), now_ms)
+        view = self._pulse.view(self._where, 0, now_ms)
+        least, tenants = self._least(view, self._load), pane.tenant_of or {}
+        hot = {
+            key
+            for key in noted
+            if sums[key] >= least and self._is_hot(key, sums[key], view, tenants.get(key), self._own_load(key))
+        }
         # What is hot now and then is no news each time.
         kept = {key: told for key, told in self._told.items() if _GROWTH * sums.get(key, 0) >= told}
         self._told = {**kept, **{key: sums[key] for key in hot}}
-        self._note_tenants([row.key for row in pane.tenants.rows], now_ms)
+        self._note_tenants(worth_noting(pane.tenants.rows, load), now_ms)
 
     def _any_new_tenant(self, counter: PaneCounter, now_ms: int) -> bool:
         at_ms, open_load = self._tenants_at_ms, counter.load_so_far
-        recently = at_ms is not None and 0 <= now_ms - at_ms < TENANTS_MS
-        if recently and self._turns == self._pulse.turns:
+        recently = at_ms is not None and 0 <= now_ms - at_ms < CALM_MS
+        if recently and self._turns == self._pulse.turns and not self._surges(open_load, now_ms):
             return False
         if not self._pulse.may_have_hot_tenants(open_load, now_ms):
             return False
@@ -97,6 +111,13 @@ class Candidates:
         tenants = counter.tenants_from(max(1, open_load // _TENANT_PART))
         self._pulse.look(self._where, open_load, tenants)
         return self._note_tenants(tenants, now_ms)
+
+    def _surges(self, open_load: int, now_ms: int) -> bool:
+        """Whether the open pane has clearly more load than the one before; what is new often is more, too."""
+        if self._before is None:
+            return True
+        before, cut_ms = self._before
+        return open_load > _SURGE * before * (now_ms - cut_ms)
 
     def _note_tenants(self, tenants: Iterable[bytes], now_ms: int) -> bool:
         """Note which of the tenants are hot; whether there is one of which nothing was told."""
@@ -114,9 +135,10 @@ class Candidates:
         """The load in the short view of all keys of the open pane that are surely hot in it."""
         if self._pulse.wants_parts or self._pulse.has_tenant_policies:
             counter.settle()  # so that what stands beside keys, and where they lie, is known
-        sealed, open_load = self._sums(now_ms), counter.load_so_far
+        self._expire(now_ms)
+        sealed, open_load = self._sums, counter.load_so_far
         view = self._pulse.view(self._where, open_load, now_ms)
-        least = self._pulse.least(view, 0.0 if self._partition_of else self._load + open_load)
+        least = self._least(view, self._load + open_load)
         if self._load + open_load < least:
             return {}
         # A sum of two reaches the least load only if one of them reaches half of it.
@@ -127,6 +149,10 @@ class Candidates:
                 lowers[key] = lower
         loads = {key: lower + sealed.get(key, 0) for key, lower in lowers.items()}
         return {key: load for key, load in loads.items() if load >= least and self._floods(key, load, view, counter)}
+
+    def _least(self, view: Totals, load: float) -> float:
+        """No key with less turns hot; ``load`` is what the source partition has in the short view."""
+        return self._pulse.least(view, 0.0 if self._partition_of else load)
 
     def _floods(self, key: bytes, load: int, view: Totals, counter: PaneCounter) -> bool:
         tenant = counter.tenant_beside(key) if self._pulse.has_tenant_policies else None
@@ -148,12 +174,8 @@ class Candidates:
         part = Part(load / own_load, 1.0) if own_load > 0 else None
         return floods(key, load, part, view, to)
 
-    def _sums(self, now_ms: int) -> dict[bytes, int]:
-        """The sealed load in the short view of the heaviest keys."""
+    def _expire(self, now_ms: int) -> None:
         while self._sealed and not 0 <= now_ms - self._sealed[0][0] < self._pulse.span_ms:
-            self._load -= self._sealed.popleft()[1]
-        sums: dict[bytes, int] = {}
-        for _, _, lowers in self._sealed:
-            for key, load in lowers.items():
-                sums[key] = sums.get(key, 0) + load
-        return sums
+            _, load, noted = self._sealed.popleft()
+            self._load -= load
+            add_up(self._sums, noted, -1)

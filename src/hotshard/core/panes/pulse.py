@@ -72,6 +72,9 @@ class Pulse:
         self._since_ms: int | None = None
         self._sealed: deque[_Sealed] = deque()
         self._open: dict[Where, _Looked] = {}
+        #: What open panes held when a version of them was told.
+        self._told: dict[Where, int] = {}
+        self._told_load = 0
         #: The load of the open pane of each partition; asked for only while this has just begun.
         self._members: dict[Where, Callable[[], int]] = {}
         self._members_load: tuple[int, int] = (-1, 0)
@@ -109,15 +112,20 @@ class Pulse:
         sealed = _Sealed(pane.cut_ms, load, pane.loads, worth_noting(pane.tenants.rows, load))
         self._sealed.append(sealed)
         self._load += load
-        _add(self._loads, sealed.loads, 1)
-        _add(self._by_tenant, sealed.tenants, 1)
+        add_up(self._loads, sealed.loads, 1)
+        add_up(self._by_tenant, sealed.tenants, 1)
 
     def look(self, where: Where, load: int, tenants: Mapping[bytes, int]) -> None:
         """Note what an open pane holds: its load, and that of its heaviest tenants."""
-        self._drop_open(where)
+        self._drop_look(where)
         self._open[where] = _Looked(load, tenants)
         self._open_load += load
-        _add(self._open_by_tenant, tenants, 1)
+        add_up(self._open_by_tenant, tenants, 1)
+
+    def tell(self, where: Where, load: int) -> None:
+        """A version of an open pane with so much load is told, and so in the views of those who decide."""
+        self._told_load += load - self._told.get(where, 0)
+        self._told[where] = load
 
     # -- tenants ---------------------------------------------------------------------------------
 
@@ -134,12 +142,13 @@ class Pulse:
     def hot_tenants(self, tenants: Iterable[bytes], now_ms: int) -> dict[bytes, int]:
         """Those of the tenants that the policy turns hot on what is known here, with their load."""
         self._expire(now_ms)
-        view = self._totals(now_ms, max(self._open_load, self._young_load(now_ms)))
-        loads = {tenant: self.tenant_load(tenant) for tenant in tenants}
+        view = self._totals(now_ms, max(self._open_load, self._told_load, self._young_load(now_ms)))
+        least = min(least_flood(view, to) for to in self._tenants.values())
         return {
             tenant: load
-            for tenant, load in loads.items()
-            if floods(tenant, load, None, view, self._tenants[id(self._policies.of_tenant(tenant))])
+            for tenant in tenants
+            if (load := self.tenant_load(tenant)) >= least
+            and floods(tenant, load, None, view, self._tenants[id(self._policies.of_tenant(tenant))])
         }
 
     # -- what keys are held against --------------------------------------------------------------
@@ -147,13 +156,13 @@ class Pulse:
     def view(self, where: Where, open_load: int, now_ms: int) -> Totals:
         """The short view with ``open_load`` in the pane that is asked about.
 
-        Open panes of others are in no view yet. Only while this has just begun they are counted, too, as nothing
-        of theirs was sealed.
+        Open panes of others are in no view until a version of them is told. Only while this has just begun they
+        are counted all the same, as nothing of theirs was sealed.
         """
         self._expire(now_ms)
         young = self._young_load(now_ms)
         others = young - self._members[where]() if young and where in self._members else 0
-        return self._totals(now_ms, open_load + max(0, others))
+        return self._totals(now_ms, open_load + max(others, self._told_load - self._told.get(where, 0)))
 
     def _young_load(self, now_ms: int) -> int:
         """The load of all open panes, as long as this is shorter than the short view; then 0."""
@@ -192,14 +201,18 @@ class Pulse:
         while self._sealed and not 0 <= now_ms - self._sealed[0].cut_ms < self._span_ms:
             old = self._sealed.popleft()
             self._load -= old.load
-            _add(self._loads, old.loads, -1)
-            _add(self._by_tenant, old.tenants, -1)
+            add_up(self._loads, old.loads, -1)
+            add_up(self._by_tenant, old.tenants, -1)
 
     def _drop_open(self, where: Where) -> None:
+        self._drop_look(where)
+        self._told_load -= self._told.pop(where, 0)
+
+    def _drop_look(self, where: Where) -> None:
         looked = self._open.pop(where, None)
         if looked is not None:
             self._open_load -= looked.load
-            _add(self._open_by_tenant, looked.tenants, -1)
+            add_up(self._open_by_tenant, looked.tenants, -1)
 
 
 def floods(key: bytes, load: int, part: Part | None, view: Totals, to: Limits) -> bool:
@@ -207,7 +220,8 @@ def floods(key: bytes, load: int, part: Part | None, view: Totals, to: Limits) -
     return flood_reason(Heat(key, Bounds(load, load), _NOTHING, part), view, to) is not None
 
 
-def _add(sums: dict[_N, int], loads: Mapping[_N, int], sign: int) -> None:
+def add_up(sums: dict[_N, int], loads: Mapping[_N, int], sign: int) -> None:
+    """Add ``loads`` to sums, or take them away; a sum of nothing is let go."""
     for name, load in loads.items():
         total = sums.get(name, 0) + sign * load
         if total:
