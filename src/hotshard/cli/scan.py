@@ -6,8 +6,10 @@ import gc
 import os
 import shutil
 import sys
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, cast
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from hotshard.cli.ending import FAILED, FINE
 from hotshard.cli.flags import Flags
@@ -21,10 +23,12 @@ from hotshard.errors import UsageError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from hotshard.core.scanning.scanner import Scanner
     from hotshard.core.wire.scan import ScanReport
+
+_Kind = TypeVar("_Kind", bound=StrEnum)
 
 HELP: Final = "say what is hot in a file, a pipe or a stretch of a topic, why, and what would help"
 EXAMPLE: Final = """examples:
@@ -61,10 +65,8 @@ def add(parser: argparse.ArgumentParser, environ: Mapping[str, str]) -> None:
 
 
 def run(args: argparse.Namespace, environ: Mapping[str, str]) -> int:
-    with open_input(args, environ) as given:
+    with open_input(args, environ) as given, _cycles_sought_seldom():
         scanner = _scanner(args, given)
-        # What is read is in no cycle; looking through it again and again takes a fifth of the time.
-        gc.set_threshold(_SELDOM)
         for slab in given.slabs():
             scanner.add(slab)
         report = scanner.finish()
@@ -77,11 +79,27 @@ def found_something(report: ScanReport) -> bool:
     return report.cause != "none" or any(each.hot for each in (*report.keys, *report.tenants))
 
 
+@contextmanager
+def _cycles_sought_seldom() -> Iterator[None]:
+    """What is read is in no cycle, and looking through it again and again takes a fifth of the time."""
+    before = gc.get_threshold()
+    gc.set_threshold(_SELDOM, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
 def _scanner(args: argparse.Namespace, given: Input) -> Scanner:
     made = from_extra("worker", "hotshard.core.scanning.scanner", "Scanner")
-    by = from_extra("worker", "hotshard.core.scanning.scanner", "By")
+    kinds = from_extra("worker", "hotshard.core.scanning.scanner", "By")
     partitions = _whole("--partitions", args.partitions) if args.partitions else given.partitions or PARTITIONS
-    scanner = made(_spec(args, given.spec), partitions, window_ms=_window_ms(args.window), by=by(args.by or "key"))
+    scanner = made(
+        _spec(args, given.spec),
+        partitions,
+        window_ms=_window_ms(args.window),
+        by=_one_of("--by", args.by or "key", kinds),
+    )
     return cast("Scanner", scanner)
 
 
@@ -90,10 +108,18 @@ def _spec(args: argparse.Namespace, spec: TopicSpec) -> TopicSpec:
     if args.partitioner:
         spec = replace(spec, partitioner=partitioner(args.partitioner).name)
     if args.load:
-        spec = replace(spec, load=Load(args.load))
+        spec = replace(spec, load=_one_of("--load", args.load, Load))
     if args.ordering or not args.config:
-        spec = replace(spec, ordering=Ordering(args.ordering or Ordering.PER_DISCRIMINATOR))
+        spec = replace(spec, ordering=_one_of("--ordering", args.ordering or Ordering.PER_DISCRIMINATOR, Ordering))
     return spec
+
+
+def _one_of(flag: str, text: str, kinds: type[_Kind]) -> _Kind:
+    """The kind of that name; argparse does not look at what the environment gives."""
+    try:
+        return kinds(text)
+    except ValueError:
+        raise UsageError(f"{flag} is one of {', '.join(kinds)}, not {text!r}") from None
 
 
 def _whole(flag: str, text: str) -> int:

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from hotshard.core.causes.table import judge
+from hotshard.core.policy.thresholds import Policy
 from hotshard.core.scanning.advising import advice_of
 from hotshard.core.scanning.clock import StretchClock
 from hotshard.core.scanning.cutting import Rule, part, steps
@@ -52,7 +53,7 @@ class Scanner:
         self._spec = spec
         self._by_tenant = by is By.TENANT
         self._window_ms = window_ms
-        self._rule = Rule(window_ms, max(1, round(spec.policy.floor_name_per_s * window_ms / 1000)))
+        self._rule = Rule(window_ms, _floor(spec, window_ms))
         computed = spec.partitions_from is PartitionsFrom.COMPUTED or self._by_tenant
         self._places = Places(spec.partitioner, partitions) if computed else None
         self._owning = Owning()
@@ -168,3 +169,9 @@ class Scanner:
             start_ms=judging.start_ms,
             end_ms=judging.end_ms,
         )
+
+
+def _floor(spec: TopicSpec, window_ms: int) -> int:
+    """The naming floor of records: where load is bytes the policy's is one of bytes, and the usual one holds."""
+    policy = spec.policy if spec.load is Load.RECORDS else Policy()
+    return max(1, round(policy.floor_name_per_s * window_ms / 1000))
