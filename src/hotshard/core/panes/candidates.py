@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
@@ -22,7 +23,7 @@ _PART: Final = 10
 #: A key is news again when it has grown by this factor since it was last told.
 _GROWTH: Final = 2
 #: Tenants have to be summed up before they can be looked at: no more often than this while a partition is calm.
-CALM_MS: Final = 500
+CALM_MS: Final = 600
 #: An open pane with so much more load than the one before had in the same time is not calm.
 _SURGE: Final = 1.25
 #: Tenants with less than one in so many of an open pane's load are not looked at.
@@ -58,7 +59,8 @@ class Candidates:
         self._told: dict[bytes, int] = {}
         #: The same of tenants, over all partitions, for those of which this partition told its part.
         self._told_tenants: dict[bytes, int] = {}
-        self._tenants_at_ms: int | None = None
+        #: When tenants were looked at, in the open pane or at the end of the one before.
+        self._looked_ms: int | None = None
         self._turns = 0
 
     # -- what is new -----------------------------------------------------------------------------
@@ -97,16 +99,17 @@ class Candidates:
         # What is hot now and then is no news each time.
         kept = {key: told for key, told in self._told.items() if _GROWTH * sums.get(key, 0) >= told}
         self._told = {**kept, **{key: sums[key] for key in hot}}
+        self._looked_ms = now_ms
         self._note_tenants(worth_noting(pane.tenants.rows, load), now_ms)
 
     def _any_new_tenant(self, counter: PaneCounter, now_ms: int) -> bool:
-        at_ms, open_load = self._tenants_at_ms, counter.load_so_far
-        recently = at_ms is not None and 0 <= now_ms - at_ms < CALM_MS
+        open_load = counter.load_so_far
+        recently = self._looked_ms is not None and 0 <= now_ms - self._looked_ms < CALM_MS
         if recently and self._turns == self._pulse.turns and not self._surges(open_load, now_ms):
             return False
         if not self._pulse.may_have_hot_tenants(open_load, now_ms):
             return False
-        self._tenants_at_ms, self._turns = now_ms, self._pulse.turns
+        self._looked_ms, self._turns = now_ms, self._pulse.turns
         counter.settle()
         tenants = counter.tenants_from(max(1, open_load // _TENANT_PART))
         self._pulse.look(self._where, open_load, tenants)
@@ -117,7 +120,7 @@ class Candidates:
         if self._before is None:
             return True
         before, cut_ms = self._before
-        return open_load > _SURGE * before * (now_ms - cut_ms)
+        return open_load - 3 * math.sqrt(open_load) > _SURGE * before * (now_ms - cut_ms)
 
     def _note_tenants(self, tenants: Iterable[bytes], now_ms: int) -> bool:
         """Note which of the tenants are hot; whether there is one of which nothing was told."""
@@ -133,22 +136,27 @@ class Candidates:
 
     def _hot_keys(self, counter: PaneCounter, without: Mapping[bytes, bytes], now_ms: int) -> dict[bytes, int]:
         """The load in the short view of all keys of the open pane that are surely hot in it."""
-        if self._pulse.wants_parts or self._pulse.has_tenant_policies:
-            counter.settle()  # so that what stands beside keys, and where they lie, is known
+        if self._pulse.wants_settled:
+            counter.settle()
         self._expire(now_ms)
-        sealed, open_load = self._sums, counter.load_so_far
+        loads = self._loads(counter, without, self._pulse.least_by_sealed(now_ms))
+        if not loads:
+            return {}
+        open_load = counter.load_so_far
         view = self._pulse.view(self._where, open_load, now_ms)
         least = self._least(view, self._load + open_load)
-        if self._load + open_load < least:
-            return {}
-        # A sum of two reaches the least load only if one of them reaches half of it.
-        half = max(1, round(least / 2))
-        lowers = counter.lower_bounds(half, without=without) if open_load >= half else {}
-        for key, load in sealed.items():
-            if load >= half and key not in lowers and key not in without and (lower := counter.lower(key)):
-                lowers[key] = lower
-        loads = {key: lower + sealed.get(key, 0) for key, lower in lowers.items()}
         return {key: load for key, load in loads.items() if load >= least and self._floods(key, load, view, counter)}
+
+    def _loads(self, counter: PaneCounter, without: Mapping[bytes, bytes], least: float) -> dict[bytes, int]:
+        """Load in the short view of the keys of the open pane that may have ``least`` there, and of others."""
+        # A sum of two reaches the least load only if one of them reaches half of it.
+        half, sealed = max(1, round(least / 2)), self._sums
+        lowers = counter.lower_bounds(half, without=without) if counter.load_so_far >= half else {}
+        if self._load >= half:
+            for key in [key for key, load in sealed.items() if load >= half]:
+                if key not in lowers and key not in without and (lower := counter.lower(key)):
+                    lowers[key] = lower
+        return {key: lower + sealed.get(key, 0) for key, lower in lowers.items()}
 
     def _least(self, view: Totals, load: float) -> float:
         """No key with less turns hot; ``load`` is what the source partition has in the short view."""

@@ -64,9 +64,10 @@ class Pulse:
         self._tenants = {id(policy): limits(policy, partitions, HotKind.TENANT) for policy in every}
         #: How often a partition noted a tenant as hot that it had not: the others then look for their part.
         self.turns = 0
+        self._tenants_beside = spec.tenant.place is not Place.KEY
         #: Whether records have tenants, in their keys or beside them.
-        self.has_tenants = spec.layout is not KeyLayout.ENTITY or spec.tenant.place is not Place.KEY
-        self._layout = spec.layout if spec.tenant.place is Place.KEY else KeyLayout.ENTITY
+        self.has_tenants = spec.layout is not KeyLayout.ENTITY or self._tenants_beside
+        self._layout = KeyLayout.ENTITY if self._tenants_beside else spec.layout
         self._span_ms = round(spec.policy.fast_view_s * 1000)
         self._completeness = completeness
         self._since_ms: int | None = None
@@ -78,6 +79,7 @@ class Pulse:
         #: The load of the open pane of each partition; asked for only while this has just begun.
         self._members: dict[Where, Callable[[], int]] = {}
         self._members_load: tuple[int, int] = (-1, 0)
+        self._least_at: tuple[int, float] = (-1, 0.0)
         #: Of what was sealed: its load, by production partition, and by tenant; and of what is open.
         self._load = self._open_load = 0
         self._loads: dict[int, int] = {}
@@ -96,6 +98,11 @@ class Pulse:
     @property
     def has_tenant_policies(self) -> bool:
         return len(self._keys) > 1
+
+    @property
+    def wants_settled(self) -> bool:
+        """Whether a look needs what is settled only: where keys lie, or who stands beside them."""
+        return self.wants_parts or (self.has_tenant_policies and self._tenants_beside)
 
     def join(self, where: Where, open_load: Callable[[], int], now_ms: int) -> None:
         """A partition is counted from now on; ``open_load`` tells about the load of its open pane."""
@@ -175,6 +182,13 @@ class Pulse:
     def least(self, view: Totals, own_load: float) -> float:
         """Below this no key of a partition with ``own_load`` in the short view turns hot by it."""
         return min(least_flood(view, to, own_load) for to in self._keys.values())
+
+    def least_by_sealed(self, now_ms: int) -> float:
+        """A bound below :meth:`least`, by what is sealed alone; the same for all partitions at a moment."""
+        if self._least_at[0] != now_ms:
+            self._expire(now_ms)
+            self._least_at = (now_ms, self.least(self._totals(now_ms, 0), 0.0))
+        return self._least_at[1]
 
     def limits_of(self, tenant: bytes | None) -> Limits:
         """The limits of the keys of a tenant."""
