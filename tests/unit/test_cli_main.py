@@ -13,7 +13,7 @@ import pytest
 
 import hotshard
 from hotshard.cli.ending import ended
-from hotshard.cli.main import COMMANDS, build_parser, main
+from hotshard.cli.main import COMMANDS, build_parser, command_of, main
 from hotshard.errors import FencedError, UsageError
 
 if TYPE_CHECKING:
@@ -289,4 +289,4 @@ def test_a_command_whose_stdout_was_closed_beforehand_is_fine(monkeypatch: pytes
 
 
 def test_every_command_has_a_line_of_help() -> None:
-    assert all(command.help and command.help[0].islower() for command in COMMANDS.values())
+    assert all(command_of(name).help[0].islower() for name in COMMANDS)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import hotshard
-from hotshard.cli import config, demo, registry, scan, schema, simulate, worker
 from hotshard.cli.ending import CODES, ended
 from hotshard.cli.flags import Flags
 from hotshard.settings.kinds import nearest
@@ -25,15 +26,8 @@ class Command(NamedTuple):
     run: Callable[[argparse.Namespace, Mapping[str, str]], int]
 
 
-COMMANDS: Final = {
-    "demo": Command(demo.HELP, demo.EXAMPLE, demo.add, demo.run),
-    "worker": Command(worker.HELP, worker.EXAMPLE, worker.add, worker.run),
-    "scan": Command(scan.HELP, scan.EXAMPLE, scan.add, scan.run),
-    "simulate": Command(simulate.HELP, simulate.EXAMPLE, simulate.add, simulate.run),
-    "registry": Command(registry.HELP, registry.EXAMPLE, registry.add, registry.run),
-    "config": Command(config.HELP, config.EXAMPLE, config.add, config.run),
-    "schema": Command(schema.HELP, schema.EXAMPLE, schema.add, schema.run),
-}
+#: Each is a module of this package. It is imported when it is needed: a scan needs no registry, and starts sooner.
+COMMANDS: Final = ("demo", "worker", "scan", "simulate", "registry", "config", "schema")
 _ABOUT: Final = "Names the tenant and the key that choke a Kafka partition, and lets producers spread that key."
 
 
@@ -48,8 +42,13 @@ class _CommandParser(argparse.ArgumentParser):
         return known, unknown
 
 
-def build_parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
-    """The parser with all commands. Raises UsageError when the environment gives a flag what it cannot take."""
+def command_of(name: str) -> Command:
+    module = import_module(f"hotshard.cli.{name}")
+    return Command(module.HELP, module.EXAMPLE, module.add, module.run)
+
+
+def build_parser(environ: Mapping[str, str], names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
+    """The parser with these commands. Raises UsageError when the environment gives a flag what it cannot take."""
     parser = argparse.ArgumentParser(
         prog="hotshard",
         description=_ABOUT,
@@ -59,7 +58,8 @@ def build_parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"hotshard {hotshard.__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_CommandParser)
-    for name, command in COMMANDS.items():
+    for name in names:
+        command = command_of(name)
         sub = commands.add_parser(
             name,
             help=command.help,
@@ -80,6 +80,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str] | None, environ: Mapping[str, str]) -> int:
-    args = build_parser(environ).parse_args(argv)
-    command = COMMANDS[args.command]
+    words = sys.argv[1:] if argv is None else argv
+    wanted = words[:1] if words and words[0] in COMMANDS else COMMANDS
+    args = build_parser(environ, wanted).parse_args(words)
+    command = command_of(args.command)
     return ended(lambda: command.run(args, environ), tracebacks=args.verbose > 1)
