@@ -103,6 +103,7 @@ def flatness(samples: Sequence[Sample], first: int) -> Figures:
 async def _live(ground: Ground, partitions: int, seconds: float, say: Say) -> Figures:
     topic = f"live-{partitions}"
     await create_topic(ground.bootstrap, topic, partitions)
+    await watching.end_offsets(ground.bootstrap, topic, partitions)
     place = ground.place(Traffic(topic=topic, records=0, partitions=partitions))
     async with _worker(place) as (child, group):
         await Patience(_WITHIN_S, lambda: child.running).until(group.assigned, "it has partitions")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from aiokafka import AIOKafkaProducer
 
 from hotshard.core.partitioners import partition_of
-from tests.bench.watching import Patience
+from tests.bench.watching import Patience, end_offsets
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -104,7 +104,9 @@ class Pump:
 async def pumping(
     bootstrap: str, topics: Mapping[str, int], per_s: int, *, ever_new: bool = False
 ) -> AsyncIterator[Pump]:
-    """Traffic flows inside; the first second of it has been sent, so that all partitions have leaders."""
+    """Traffic flows inside; the first second of it has been sent. Waits until all partitions have leaders."""
+    for topic, partitions in topics.items():
+        await end_offsets(bootstrap, topic, partitions)
     producer = AIOKafkaProducer(bootstrap_servers=bootstrap, linger_ms=0, enable_idempotence=False)
     await producer.start()
     try:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 #: A moment is known this exactly.
 LOOK_EVERY_S: Final = 0.02
+_ANSWER_WITHIN_MS: Final = 120_000
 
 
 class StoppedError(Exception):
@@ -179,7 +180,8 @@ async def begin_at_zero(bootstrap: str, group: str, topic: str, partitions: int)
 
 
 async def end_offsets(bootstrap: str, topic: str, partitions: int) -> dict[int, int]:
-    consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap)
+    """Where each partition ends. A new topic of very many takes a while until all of them answer."""
+    consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap, request_timeout_ms=_ANSWER_WITHIN_MS)
     await consumer.start()
     try:
         found = await consumer.end_offsets([TopicPartition(topic, number) for number in range(partitions)])
