@@ -132,3 +132,25 @@ def test_an_empty_input_is_told_without_a_fault() -> None:
 def test_times_no_calendar_has_are_told_as_they_are() -> None:
     keys = (msgspec.structs.replace(report().keys[0], since_ms=1 << 60),)
     assert f"since {1 << 60} ms" in render_scan(msgspec.structs.replace(report(), keys=keys), width=200, plain=True)
+
+
+def test_windows_that_follow_one_another_with_the_same_findings_are_one_line() -> None:
+    hour_ms = 3_600_000
+    hot = [
+        ScanWindow(start_ms=at * hour_ms, end_ms=(at + 1) * hour_ms, records=100, hot_keys=(name,), cause="hot_key")
+        for at, name in ((0, "a"), (1, "a"), (2, "a"), (3, "b"), (9, "b"))
+    ]
+    text = render_scan(msgspec.structs.replace(report(), windows=tuple(reversed(hot))), width=100, plain=True)
+    lines = [line.strip() for line in text.splitlines() if line.startswith("  1970")]
+    assert lines == [
+        "1970-01-01 00:00:00, 3 h, 3 windows, 300 records: a",
+        "1970-01-01 03:00:00, 60 min, 100 records: b",
+        "1970-01-01 09:00:00, 60 min, 100 records: b",
+    ]
+
+
+def test_what_holds_of_several_plans_is_said_once() -> None:
+    plan = msgspec.structs.replace(report().plans[0], detail="right where order does not matter")
+    text = render_scan(msgspec.structs.replace(report(), plans=(plan, plan)), width=100, plain=True)
+    assert text.count("split over 2 partitions: 5 9") == 2
+    assert text.count("right where order does not matter") == 1

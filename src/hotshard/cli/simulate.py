@@ -33,7 +33,8 @@ HELP: Final = "place the records of a file by several policies, and compare what
 _TENANT: Final = "tenant"
 _POLICY: Final = "HOTSHARD_POLICY"
 _PARTITIONS: Final = 32
-_MOST_PARTITIONS: Final = 100_000
+#: With more a plan is much work, and nobody has a topic of so many.
+_MOST_PARTITIONS: Final = 10_000
 
 _TABLE: Final = "\n".join(f"  {name:<11}{meaning}" for name, meaning in POLICIES.items())
 EXAMPLE: Final = f"""examples:

@@ -8,6 +8,11 @@ def count(value: float) -> str:
     return f"{round(value):,}"
 
 
+def figure(value: float) -> str:
+    """Return any number with as many digits as tell something: ``12,345``, ``3.61``, ``0.0417``."""
+    return count(value) if value == round(value) else f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
+
+
 def percent(share: float) -> str:
     """Return a share of 0 to 1 in percent: ``0.4 %``, ``35 %``."""
     return f"{share * 100:.1f} %" if share < 0.0995 else f"{share * 100:.0f} %"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from hotshard.core.causes.evidence import Cause
 from hotshard.report.names import key_name, name_of
-from hotshard.report.numbers import count, percent
+from hotshard.report.numbers import count, figure, percent
 from hotshard.report.page import Page, shortened
 from hotshard.report.partitions import add_partitions
 from hotshard.report.times import moment, stretch
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _HOT: Final = 10
 _HEAVIEST: Final = 5
 _PLANS: Final = 10
-_WINDOWS: Final = 12
+_RUNS: Final = 12
 _NUMBERS: Final = 6
 _NAME_COLUMNS: Final = 60
 
@@ -45,7 +45,7 @@ def _verdict(page: Page, report: ScanReport) -> None:
     page.say((f"cause {report.cause}, treatment {report.treatment}, reason {report.reason}", "dim"))
     numbers = list(report.numbers.items())[:_NUMBERS]
     if numbers:
-        page.say((", ".join(f"{name} {value:,.4g}" for name, value in numbers), "dim"))
+        page.say((", ".join(f"{name} {figure(value)}" for name, value in numbers), "dim"))
 
 
 def _input(page: Page, report: ScanReport) -> None:
@@ -83,8 +83,11 @@ def _plans(page: Page, plans: Sequence[ScanPlan]) -> None:
     if not plans:
         return
     page.heading("What would help")
-    for plan in plans[:_PLANS]:
+    told = plans[:_PLANS]
+    for plan, following in zip(told, [*told[1:], None], strict=True):
         _plan(page, plan)
+        if plan.detail and (following is None or following.detail != plan.detail):  # what holds of several is said once
+            page.say((key_name(plan.detail), "dim"), indent=4)
     if len(plans) > _PLANS:
         page.say(f"and {count(len(plans) - _PLANS)} more: --json", indent=2)
 
@@ -104,8 +107,6 @@ def _plan(page: Page, plan: ScanPlan) -> None:
             "bold green" if plan.imbalance_after < plan.imbalance_before else "bold",
         )
         page.say(f"imbalance {plan.imbalance_before:.2f} {page.arrow} ", after, indent=4)
-    if plan.detail:
-        page.say((key_name(plan.detail), "dim"), indent=4)
 
 
 def _windows(page: Page, report: ScanReport) -> None:
@@ -115,19 +116,45 @@ def _windows(page: Page, report: ScanReport) -> None:
     if not timed:
         return
     page.heading(f"When: {count(len(found))} of {count(report.windows_total)} windows, UTC")
-    for each in timed[:_WINDOWS]:
-        _window(page, each)
-    if len(timed) > _WINDOWS:
-        page.say(f"and {count(len(timed) - _WINDOWS)} more: --json", indent=2)
+    runs = _runs(timed)
+    for run in runs[:_RUNS]:
+        _run(page, run)
+    if len(runs) > _RUNS:
+        page.say(f"and {count(len(runs) - _RUNS)} times more: --json", indent=2)
 
 
-def _window(page: Page, window: ScanWindow) -> None:
-    names = [*map(_told, window.hot_keys), *(f"tenant {_told(name)}" for name in window.hot_tenants)]
-    when = moment(window.start_ms or 0)
-    lasted = f", {stretch((window.end_ms - (window.start_ms or 0)) / 1000)}" if window.end_ms is not None else ""
-    head = f"{when}{lasted}, {count(window.records)} records: "
+def _runs(windows: Sequence[ScanWindow]) -> list[list[ScanWindow]]:
+    """Windows in the order of time, those together that follow one another and have the same findings."""
+    runs: list[list[ScanWindow]] = []
+    for window in windows:
+        if runs and _goes_on(runs[-1][-1], window):
+            runs[-1].append(window)
+        else:
+            runs.append([window])
+    return runs
+
+
+def _goes_on(before: ScanWindow, after: ScanWindow) -> bool:
+    """Whether a window has the findings of the one before and is no further away than that one is long."""
+    same = (before.hot_keys, before.hot_tenants, before.cause) == (after.hot_keys, after.hot_tenants, after.cause)
+    end_ms, length_ms = _end_ms(before), _end_ms(before) - (before.start_ms or 0)
+    return same and (after.start_ms or 0) - end_ms <= length_ms
+
+
+def _end_ms(window: ScanWindow) -> int:
+    return (window.start_ms or 0) if window.end_ms is None else window.end_ms
+
+
+def _run(page: Page, run: Sequence[ScanWindow]) -> None:
+    first, last = run[0], run[-1]
+    start_ms = first.start_ms or 0
+    names = [*map(_told, first.hot_keys), *(f"tenant {_told(name)}" for name in first.hot_tenants)]
+    lasted = f", {stretch((_end_ms(last) - start_ms) / 1000)}"
+    many = f", {count(len(run))} windows" if len(run) > 1 else ""
+    records = count(sum(window.records for window in run))
+    head = f"{moment(start_ms)}{lasted}{many}, {records} records: "
     tail = ", ".join(shortened(name, _NAME_COLUMNS) for name in names[:3])
-    page.say((head, "dim"), tail or window.cause, f" and {len(names) - 3} more" if len(names) > 3 else "", indent=2)
+    page.say((head, "dim"), tail or first.cause, f" and {len(names) - 3} more" if len(names) > 3 else "", indent=2)
 
 
 def _told(name: str | None) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from heapq import heapreplace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
@@ -58,6 +59,7 @@ class DChoices:
     def __init__(self, ground: Ground) -> None:
         self._partitions = ground.partitions
         self._loads = [0] * ground.partitions
+        self._heap = [(0, place) for place in range(ground.partitions)]
         self._records = 0
         self._sketch = FrequentItems()
         self._two: dict[bytes, Sequence[int]] = {}
@@ -83,8 +85,17 @@ class DChoices:
     def _least(self, candidates: Sequence[int]) -> int:
         loads = self._loads
         all_of_them = len(candidates) == self._partitions
-        place = loads.index(min(loads)) if all_of_them else min(candidates, key=loads.__getitem__)
+        place = self._least_of_all() if all_of_them else min(candidates, key=loads.__getitem__)
         loads[place] += 1
+        return place
+
+    def _least_of_all(self) -> int:
+        """The least loaded of all partitions. Loads only grow, so what the heap says is at most too little."""
+        heap, loads = self._heap, self._loads
+        load, place = heap[0]
+        while load != loads[place]:
+            heapreplace(heap, (loads[place], place))
+            load, place = heap[0]
         return place
 
     def _both(self, key: bytes, home: int) -> Sequence[int]:

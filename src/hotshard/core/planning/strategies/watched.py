@@ -91,17 +91,13 @@ class Watched:
         number = self._place(key) % len(self._now.tallies)
         return sum(each.tallies[number].lower(key) for each in (self._now, self._before))
 
-    def heavy(self, least: float, home: int | None = None) -> list[Weighed]:
-        """Keys that surely have a load of ``least`` (and 1), the heaviest first; with ``home`` only those of it.
+    def heavy(self, least: float) -> list[Weighed]:
+        """Keys that surely have a load of ``least`` (and 1), the heaviest first.
 
         Keys that are too long to travel whole are left out: they are never moved.
         """
-        tallies = len(self._now.tallies)
-        wanted = range(tallies) if home is None else (home % tallies,)
-        found = [weighed for number in wanted for weighed in self._of_tally(number, least)]
-        return sorted(
-            (each for each in found if home is None or each.home == home), key=lambda each: (-each.load, each.key)
-        )
+        found = [each for number in range(len(self._now.tallies)) for each in self._of_tally(number, least)]
+        return sorted(found, key=lambda each: (-each.load, each.key))
 
     def _of_tally(self, number: int, least: float) -> list[Weighed]:
         tallies = [each.tallies[number] for each in (self._now, self._before)]
