@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 #: Names of which it is looked whether they lie on several partitions.
 _LOOKED_AT: Final = 50
+#: Names that are placed, and of each partition on the average.
+_PLACED: Final = 1000
+_PLACED_OF_EACH: Final = 20
 #: Names that are shown.
 _LISTED: Final = 20
 
@@ -68,7 +71,7 @@ class Overview(NamedTuple):
         if place is None:
             return {partition: dict(_estimates(each)) for partition, each in read.items()}
         found: dict[int, dict[bytes, int]] = {}
-        for name, estimate in _estimates(names):
+        for name, estimate in _estimates(names)[: max(_PLACED, _PLACED_OF_EACH * len(self.loads))]:
             partition = place(name)
             if partition is not None:
                 found.setdefault(partition, {})[name] = estimate

@@ -66,16 +66,17 @@ class Owning:
     def _take(self, fresh: dict[int, bytes | None]) -> None:
         """Keys by their hashes, each with the one tenant it had here."""
         owners = self._owners
-        for hashed in fresh.keys() & owners.keys():
-            if owners[hashed] != fresh.pop(hashed):
-                owners[hashed] = None
+        known = fresh.keys() & owners.keys()
+        # A tenant is one object wherever it comes from.
+        others = dict.fromkeys(hashed for hashed in known if owners[hashed] is not fresh[hashed])
         if self._count is not None:
-            self._count.add(fresh)
-            return
-        owners.update(fresh)
-        if len(owners) > EXACT_KEYS:
-            self._count = HyperLogLog()
-            self._count.add(owners)
+            self._count.add(fresh.keys() - known)
+        else:
+            owners.update(fresh)
+            if len(owners) > EXACT_KEYS:
+                self._count = HyperLogLog()
+                self._count.add(owners)
+        owners.update(others)
 
     def _known(self, tenants: Sequence[bytes | None]) -> Iterable[bytes | None]:
         """The same tenants, one object each; None for those that are too many to be remembered."""
