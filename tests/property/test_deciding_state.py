@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hotshard.core.panes.ledger import Expected
 from hotshard.core.panes.windows import OpenMemory, WindowsMemory
-from hotshard.core.policy.memory import HeatMemory, HotMemory
+from hotshard.core.policy.memory import HeatMemory, HotMemory, PastMemory
 from hotshard.core.topic import Carry, Ordering
 from hotshard.core.wire import state
 from hotshard.core.wire.command import CommandKind
@@ -24,7 +24,12 @@ names = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_siz
 keys = st.binary(max_size=20)
 texts = st.tuples(*[st.text(max_size=5)] * 2)
 epochs = st.builds(Epoch, registry=numbers, offset=numbers)
-memories = st.builds(HeatMemory, st.lists(st.builds(HotMemory, keys, numbers, st.none() | numbers)).map(tuple))
+times = st.lists(numbers, max_size=3).map(tuple)
+memories = st.builds(
+    HeatMemory,
+    st.lists(st.builds(HotMemory, keys, numbers, st.none() | numbers, times), max_size=3).map(tuple),
+    st.lists(st.builds(PastMemory, keys, numbers, times), max_size=3).map(tuple),
+)
 windows = st.builds(
     WindowsMemory,
     numbers,

@@ -76,7 +76,7 @@ class Proposer:
             # Its shards may lie anywhere: planned as if it had none.
             return _new(hot._replace(current=None), background, terms)
         plan = resize(hot, standing, background, terms)
-        return None if plan is None or self._is_held(plan, standing, sight.moment, pinned) else plan
+        return None if plan is None or self._is_held(plan, standing, sight, pinned) else plan
 
     def is_past(self, route: Route, measured: Measured, partitions: int) -> bool:
         """Whether a plan was made for another partition count, or other settings, and none is needed any more.
@@ -114,17 +114,17 @@ class Proposer:
             carry=route.carry,
         )
 
-    def _is_held(self, plan: Plan, standing: Route, moment: Moment, pinned: int | None) -> bool:
+    def _is_held(self, plan: Plan, standing: Route, sight: Sight, pinned: int | None) -> bool:
         """Whether it is too soon to cut: a plan grows at once, and is cut when it has stood for the hold.
 
         So a flood that ends retires its plan whole. How many shards a person wants waits for nothing.
         """
         if pinned or plan.shards >= len(standing.partitions):
             return False
-        policy = self._spec.policy
+        policy = sight.keys[standing.base_key].policy or self._spec.policy
         # As a flood ends, the long view shows it smaller and smaller: that is no reason to cut.
         least_s = max(policy.hold_s, 2 * policy.slow_view_s)
-        return moment.now_ms - standing.changed_ms < least_s * 1000
+        return sight.moment.now_ms - standing.changed_ms < least_s * 1000
 
     def _background(self, key: bytes, sight: Sight) -> list[float]:
         """The load of every partition without ``key``, the other hot keys being where their routes send them."""

@@ -105,7 +105,7 @@ class Router:
                 return ()
         elif self._waits(standing) and self._proposer.stands(standing, len(sight.loads)):
             return self._put(measured, self._proposer.as_it_stands(standing), moment)
-        elif moment.now_ms - standing.changed_ms < self._spec.policy.resize_s * 1000:
+        elif moment.now_ms - standing.changed_ms < (measured.policy or self._spec.policy).resize_s * 1000:
             return ()
         wanted = self._wishes.split(key) if pinned else None
         verdict = self._proposer.verdict(key, sight, standing=standing, pinned=wanted)

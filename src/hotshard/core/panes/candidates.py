@@ -112,7 +112,7 @@ class Candidates:
         self._looked_ms, self._turns = now_ms, self._pulse.turns
         counter.settle()
         tenants = counter.tenants_from(max(1, open_load // _TENANT_PART))
-        self._pulse.look(self._where, open_load, tenants)
+        self._pulse.look(self._where, open_load + counter.unkeyed_load, tenants)
         return self._note_tenants(tenants, now_ms)
 
     def _surges(self, open_load: int, now_ms: int) -> bool:

@@ -37,6 +37,7 @@ def worth_noting(rows: Iterable[Row], load: int) -> dict[bytes, int]:
 class _Sealed(NamedTuple):
     cut_ms: int
     load: int
+    unkeyed_load: int
     loads: Mapping[int, int]
     tenants: Mapping[bytes, int]
 
@@ -82,6 +83,8 @@ class Pulse:
         self._least_at: tuple[int, float] = (-1, 0.0)
         #: Of what was sealed: its load, by production partition, and by tenant; and of what is open.
         self._load = self._open_load = 0
+        #: Load of records without a key that count for the tenant beside them.
+        self._unkeyed_load = 0
         self._loads: dict[int, int] = {}
         self._by_tenant: dict[bytes, int] = {}
         self._open_by_tenant: dict[bytes, int] = {}
@@ -116,9 +119,11 @@ class Pulse:
         """A pane is complete: what was open of it is no more."""
         self._drop_open(where)
         load = sum(pane.loads.values())
-        sealed = _Sealed(pane.cut_ms, load, pane.loads, worth_noting(pane.tenants.rows, load))
+        tenants = worth_noting(pane.tenants.rows, load)
+        sealed = _Sealed(pane.cut_ms, load, pane.unkeyed_load, pane.loads, tenants)
         self._sealed.append(sealed)
         self._load += load
+        self._unkeyed_load += pane.unkeyed_load
         add_up(self._loads, sealed.loads, 1)
         add_up(self._by_tenant, sealed.tenants, 1)
 
@@ -149,7 +154,8 @@ class Pulse:
     def hot_tenants(self, tenants: Iterable[bytes], now_ms: int) -> dict[bytes, int]:
         """Those of the tenants that the policy turns hot on what is known here, with their load."""
         self._expire(now_ms)
-        view = self._totals(now_ms, max(self._open_load, self._told_load, self._young_load(now_ms)))
+        open_load = max(self._open_load, self._told_load, self._young_load(now_ms))
+        view = self._totals(now_ms, open_load + self._unkeyed_load)
         least = min(least_flood(view, to) for to in self._tenants.values())
         return {
             tenant: load
@@ -215,6 +221,7 @@ class Pulse:
         while self._sealed and not 0 <= now_ms - self._sealed[0].cut_ms < self._span_ms:
             old = self._sealed.popleft()
             self._load -= old.load
+            self._unkeyed_load -= old.unkeyed_load
             add_up(self._loads, old.loads, -1)
             add_up(self._by_tenant, old.tenants, -1)
 
