@@ -329,6 +329,18 @@ def test_partitions_of_a_topic_are_those_it_was_read_from() -> None:
     assert [p.partition for p in report.partitions if "t9\x1fhot" in {name.key for name in p.top_keys}] == [2]
 
 
+def test_a_topic_can_be_looked_at_by_the_tenant_in_its_keys() -> None:
+    of = TopicSpec(name="orders", sources=("orders",), ordering=Ordering.NONE)
+    scanner = Scanner(of, 32, by=By.TENANT)
+    for slab in topic_slabs(6, 6_000, hot=2):
+        scanner.add(slab)
+    report = scanner.finish()
+    tenants = {f"t{each}": 0 for each in (0, 1, 2, 3, 4, 5, 6, 9)}
+    assert {each.key for each in report.tenants} == tenants.keys()
+    assert report.skew.total == 36_000
+    assert report.skew.idle >= 24
+
+
 # -- memory ----------------------------------------------------------------------------------------
 
 

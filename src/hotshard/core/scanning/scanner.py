@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
@@ -12,6 +13,7 @@ from hotshard.core.scanning.clock import StretchClock
 from hotshard.core.scanning.cutting import Rule, part, steps
 from hotshard.core.scanning.filling import Filling
 from hotshard.core.scanning.gathering import Setting
+from hotshard.core.scanning.heating import tenant_in
 from hotshard.core.scanning.judging import Judging
 from hotshard.core.scanning.lanes import Lane, Stretch
 from hotshard.core.scanning.overall import Overall
@@ -19,7 +21,7 @@ from hotshard.core.scanning.overview import Overview, evidence_of
 from hotshard.core.scanning.owning import Owning
 from hotshard.core.scanning.placing import Places
 from hotshard.core.scanning.telling import Teller
-from hotshard.core.topic import Load, PartitionsFrom
+from hotshard.core.topic import KeyLayout, Load, PartitionsFrom
 from hotshard.core.wire.pane import is_cut
 from hotshard.errors import UsageError
 
@@ -74,6 +76,8 @@ class Scanner:
 
         """
         self._skipped += slab.skipped
+        if self._by_tenant and slab.tenants is None:
+            slab = self._with_tenants(slab)
         self._note(slab)
         lane = self._lane(slab)
         begun = 0
@@ -117,8 +121,6 @@ class Scanner:
         tenants = None if slab.tenants is None else overall.counted(slab.tenants, sizes)
         overall.add_names(keys, tenants)
         if tenants is None or slab.tenants is None:
-            if self._by_tenant:
-                raise UsageError("--by tenant needs records with a tenant, and this input has none")
             self._owning.note(keys.keys())
         else:
             self._beside.note(tenants.keys())
@@ -127,6 +129,12 @@ class Scanner:
             places.learn((keys if tenants is None or not self._by_tenant else tenants).keys())
             if tenants is not None:
                 self._filling.add(slab, places.of)
+
+    def _with_tenants(self, slab: Slab) -> Slab:
+        """The slab with the tenants that stand in its keys beside them."""
+        if self._spec.layout is KeyLayout.ENTITY:
+            raise UsageError("--by tenant needs records with a tenant, and this input has none")
+        return replace(slab, tenants=[None if key is None else tenant_in(self._spec, key) for key in slab.keys])
 
     def _lane(self, slab: Slab) -> Lane:
         at = (slab.topic, slab.partition)
