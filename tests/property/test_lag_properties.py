@@ -61,3 +61,7 @@ def test_what_moves_is_never_stuck(group: GroupLag) -> None:
         assert partition.committed == partition.committed_before
         assert (partition.since_s or 0) >= 60
         assert lag_of(partition)
+
+
+def test_what_an_open_transaction_holds_back_is_no_lag() -> None:
+    assert lag_of(PartitionLag(partition=0, committed=40, end=100, stable=50)) == 10

@@ -117,6 +117,9 @@ CASES: dict[str, tuple[Evidence, Cause, Treatment, str]] = {
     "a few records without a key on one partition": (
         replace(CALM, records=6030, unkeyed=30, unkeyed_loads=(30, *[0] * 11)), C.NONE, T.NONE, "even",
     ),
+    "a hot key, and records without a key that lie evenly": (
+        replace(hot(), records=11_200, unkeyed=1200, unkeyed_loads=(100,) * N), C.HOT_KEY, T.SPLIT, "spreadable_key",
+    ),
     # Consumers.
     "one partition stands still": (lagging(STUCK), C.STUCK_PARTITION, T.DEAD_LETTER, "poison_record"),
     "two groups stand still at one offset": (
@@ -127,6 +130,9 @@ CASES: dict[str, tuple[Evidence, Cause, Treatment, str]] = {
         lagging(lag_of([5] * 11 + [9000])), C.STUCK_PARTITION, T.NONE, "lag_without_load",
     ),
     "a little lag here and there": (lagging(lag_of([0, 30, 200] * 4)), C.NONE, T.NONE, "even"),
+    "all behind, one of them very far, for it has a hot key": (
+        replace(hot(), lag=lag_of([6000] * 11 + [60_000])), C.HOT_KEY, T.SPLIT, "spreadable_key",
+    ),
     "all behind, with four members": (
         lagging(lag_of([9000] * N, members=4)), C.SLOW_CONSUMERS, T.SCALE_CONSUMERS, "members_below_partitions",
     ),
