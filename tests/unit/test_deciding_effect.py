@@ -58,7 +58,8 @@ def test_a_plan_that_is_followed_has_no_reason() -> None:
     found = effect(ROUTE, FOLLOWED, HOME, LEAST)
     assert found is not None
     assert found.reason is None
-    assert (found.promised, found.measured) == (1.5, pytest.approx(1.5))
+    assert found.promised == 1.5
+    assert found.measured == pytest.approx(1.5)
 
 
 def test_the_fullest_of_the_keys_own_partitions_counts_and_no_other() -> None:
