@@ -294,6 +294,17 @@ def test_keys_alone_are_one_window_without_time() -> None:
     assert report.tenants == ()
 
 
+def test_keys_alone_may_have_tenants_in_them() -> None:
+    keys: list[bytes | None] = [b"t%d\x1fk%d" % (each % 9, each) for each in range(9_000)]
+    keys[::3] = [b"big\x1fhot"] * len(keys[::3])
+    of = replace(spec(), layout=KeyLayout.TENANT_ENTITY)
+    report = scanned([Slab("", 0, 0, 9_000, 0, 9_000, keys, [1] * 9_000, [-1] * 9_000)], of)
+    assert (hot_keys(report), hot_tenants(report)) == (["big\x1fhot"], ["big"])
+    assert report.keys[0].tenant == "big"
+    hottest = report.partitions[report.skew.hottest or 0]
+    assert (hottest.top_keys[0].key, hottest.top_tenants[0].key) == ("big\x1fhot", "big")
+
+
 def test_by_tenant_needs_tenants() -> None:
     with pytest.raises(UsageError, match="tenant"):
         scanned([Slab("", 0, 0, 1, 0, 1, [b"k"], [1], [-1])], by=By.TENANT)

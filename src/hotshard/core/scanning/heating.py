@@ -9,6 +9,7 @@ from hotshard.core.keys import tenant_of
 from hotshard.core.policy.chance import beyond_chance
 from hotshard.core.policy.evidence import Heat, Part, Totals, ViewTotals, own_part
 from hotshard.core.policy.rules import Limits, hot_reason, limits
+from hotshard.core.topic import Place
 from hotshard.core.wire.route import HotKind
 
 if TYPE_CHECKING:
@@ -114,8 +115,8 @@ class Heating:
 
 
 def tenant_in(spec: TopicSpec, name: bytes) -> bytes | None:
-    """The tenant that stands in a key."""
-    return tenant_of(name, spec.layout)
+    """The tenant that stands in a key; None where tenants stand elsewhere."""
+    return tenant_of(name, spec.layout) if spec.tenant.place is Place.KEY else None
 
 
 def _of_a_stretch(policy: Policy, partitions: int, kind: HotKind) -> Limits:

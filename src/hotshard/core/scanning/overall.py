@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final, cast
 
-from hotshard.core.keys import tenant_of
+from hotshard.core.scanning.heating import tenant_in
 from hotshard.core.sketching.beside import add_sizes
 from hotshard.core.sketching.whole import WholeCount, WholeSum
 from hotshard.core.topic import KeyLayout, Load
@@ -39,7 +39,7 @@ class Overall:
         self.keys_of: dict[int, WholeSum] = {}
         self.tenants_of: dict[int, WholeSum] = {}
         self._by_record = spec.load is Load.RECORDS
-        self._layout = spec.layout
+        self._spec = spec
         self._read = read
 
     @property
@@ -60,7 +60,7 @@ class Overall:
         self.keys.add(_travelling(keys))
         if tenants is not None:
             self.tenants.add(_travelling(tenants))
-        elif self._layout is not KeyLayout.ENTITY:
+        elif self._spec.layout is not KeyLayout.ENTITY:
             self.tenants.add(_travelling(self._by_tenant(keys)))
 
     def add_stretch(self, stretch: Stretch) -> None:
@@ -80,7 +80,7 @@ class Overall:
     def _by_tenant(self, keys: Mapping[bytes, int]) -> dict[bytes, int]:
         tenants: dict[bytes, int] = {}
         for key, load in keys.items():
-            tenant = tenant_of(key, self._layout)
+            tenant = tenant_in(self._spec, key)
             if tenant is not None:
                 tenants[tenant] = tenants.get(tenant, 0) + load
         return tenants

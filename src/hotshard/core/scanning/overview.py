@@ -62,9 +62,19 @@ class Overview(NamedTuple):
         return self._lying(self.keys, self.overall.keys_of)
 
     def tenants_of(self) -> Mapping[int, Mapping[bytes, int]]:
-        if self.setting.place is not None and not self.setting.by_tenant:
-            return self.filling.by_partition()
-        return self._lying(self.tenants, self.overall.tenants_of)
+        if self.setting.place is None or self.setting.by_tenant:
+            return self._lying(self.tenants, self.overall.tenants_of)
+        beside = self.filling.by_partition()
+        return beside or {partition: self._by_tenant(keys) for partition, keys in self.keys_of().items()}
+
+    def _by_tenant(self, keys: Mapping[bytes, int]) -> Mapping[bytes, int]:
+        """What the tenants of some keys have, where these stand in the keys."""
+        tenants: dict[bytes, int] = {}
+        for key, load in keys.items():
+            tenant = tenant_in(self.setting.spec, key)
+            if tenant is not None:
+                tenants[tenant] = tenants.get(tenant, 0) + load
+        return tenants
 
     def _lying(self, names: WholeCount, read: Mapping[int, WholeSum]) -> Mapping[int, Mapping[bytes, int]]:
         place = self.setting.place
