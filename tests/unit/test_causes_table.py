@@ -308,7 +308,8 @@ def test_the_imbalance_that_is_promised_is_computed() -> None:
     assert 1 <= verdict.numbers["imbalance_after"] <= 1.25
 
     alone = judge(hot(refusal="compacted_topic"))
-    assert alone.numbers["imbalance_after"] == pytest.approx(imbalance(CALM.loads))
+    means_of_now = max(CALM.loads) / (sum(hot().loads) / len(hot().loads))
+    assert alone.numbers["imbalance_after"] == pytest.approx(means_of_now)
 
     ordered = judge(hot(refusal="per_key_order"))
     even = [load + 4000 / N for load in CALM.loads]

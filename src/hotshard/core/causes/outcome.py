@@ -50,9 +50,12 @@ def split(evidence: Evidence, name: HotName) -> Plan | Refusal:
 
 
 def after_isolating(evidence: Evidence, name: HotName) -> float | None:
-    """The imbalance of what is left when it has gone to a topic of its own."""
-    current = placed(evidence, name)
-    return imbalance(without_load(evidence.loads, current)) if current else None
+    """What the fullest partition carries when it has gone to a topic of its own, in means of now.
+
+    Measured with the mean of what is left it could only read as worse: that falls with what has gone.
+    """
+    current, mean = placed(evidence, name), keyed(evidence).mean
+    return max(without_load(evidence.loads, current)) / mean if current and mean else None
 
 
 def after_spreading(evidence: Evidence, name: HotName) -> float | None:

@@ -46,7 +46,11 @@ class ScanWindow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ScanPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What would help one key or tenant, and by how much; a treatment without shards has none."""
+    """What would help one key or tenant, and by how much; a treatment without shards has none.
+
+    ``imbalance_after`` of what is isolated, and so leaves the topic, is what its fullest partition then
+    carries in means of now.
+    """
 
     key: str | None
     key_b64: str | None = None
