@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 #: No key has more suffixes than this.
 _MOST: Final = 4096
+#: Against rounding where the formula gives a whole number.
+_ROUNDING: Final = 1e-9
 
 
 def textbook_shards(share: float, partitions: int, eps: float) -> int:
@@ -23,7 +25,7 @@ def textbook_shards(share: float, partitions: int, eps: float) -> int:
     Over an even background of (1 - p)/n each of s shards may bring (p + eps)/n. As 0..s-1 are hashed,
     about n (1 - (1 - 1/n)^s) distinct partitions are hit, and the fullest has more than one of them.
     """
-    return max(1, min(math.ceil(share * partitions / (share + eps)), _MOST))
+    return max(1, min(math.ceil(share * partitions / (share + eps) - _ROUNDING), _MOST))
 
 
 class HashedSuffixes:

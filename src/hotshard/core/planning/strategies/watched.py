@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hotshard.core.planning.strategies.contract import Ground, Stretch
 
 #: What is known is that of the last one to two times so many records.
-SPAN: Final = 1 << 20
+SPAN: Final = 1 << 17
 #: Partitions share tallies beyond so many, lest memory grow with their number.
 _MOST_TALLIES: Final = 64
 #: A count of c that came about by chance deviates by about sqrt(c).
@@ -50,7 +50,7 @@ class _Generation:
 
 
 class Watched:
-    """The last one to two million records, counted in bounded memory with the worker's sketches.
+    """The last 131,072 to 262,144 records, counted in bounded memory with the worker's sketches.
 
     As in the worker each partition has a tally of its own (64 at most are kept), exact for 2,048 keys
     and a sketch beyond. Loads of keys are lower bounds, short by less than 0.2 % of their tally's load.
