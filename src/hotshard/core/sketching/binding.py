@@ -27,7 +27,7 @@ from datasketches import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
 #: A map of 2,048 places, of which three quarters are used: exact up to 1,536 names, 69 KB and the names.
 _LG_MAP: Final = 11
@@ -100,10 +100,13 @@ class CountMin:
         return math.ceil(math.e / _BUCKETS * float(self._sketch.total_weight))
 
     def add(self, weights: Mapping[bytes, int]) -> None:
+        self.add_hashed(map(hash, weights), weights.values())
+
+    def add_hashed(self, hashes: Iterable[int], weights: Collection[int]) -> None:
+        """Put in names by their hashes, each with its weight."""
         # Weights as floats pick the binding's overload at once, which is a quarter faster.
-        values = weights.values()
-        floats = repeat(1.0) if sum(values) == len(weights) else map(float, values)
-        deque(map(self._sketch.update, map(hash, weights), floats), maxlen=0)
+        floats = repeat(1.0) if sum(weights) == len(weights) else map(float, weights)
+        deque(map(self._sketch.update, hashes, floats), maxlen=0)
 
     def merge(self, other: CountMin) -> None:
         self._sketch.merge(other._sketch)

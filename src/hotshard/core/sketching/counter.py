@@ -7,7 +7,6 @@ from operator import length_hint
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hotshard.core.sketching.beside import SubUnits, TenantColumn, add_sizes
-from hotshard.core.sketching.binding import CountMin
 from hotshard.core.sketching.names import by_tenant, fold, shorten
 from hotshard.core.sketching.tally import EXACT_NAMES, Tally
 from hotshard.core.topic import KeyLayout, Load, Place
@@ -55,7 +54,7 @@ class PaneCounter:
     """
 
     __slots__ = (
-        "_aliases", "_beside", "_by_record", "_counts", "_keys", "_partition", "_partition_of", "_pending",
+        "_aliases", "_beside", "_by_record", "_keys", "_partition", "_partition_of", "_pending",
         "_pending_bytes", "_put_aside", "_spec", "_subs", "_tenants", "damaged", "exact", "failed", "load", "loads",
         "records", "size_bytes", "skipped", "unkeyed",
     )  # fmt: skip
@@ -80,12 +79,10 @@ class PaneCounter:
         self._partition = partition
         self._partition_of = partition_of
         self._put_aside = put_aside
-        self._keys = Tally()
+        self._keys = Tally(counting=True)
         self._tenants = Tally()
         self._pending: Counter[bytes | None] = Counter()
         self._pending_bytes = 0
-        # Made once keys are too many for an exact tally; until then that tally can go to the history.
-        self._counts: CountMin | None = None
         # Made when a slab has such a column.
         self._beside: TenantColumn | None = None
         self._subs: SubUnits | None = None
@@ -124,11 +121,7 @@ class PaneCounter:
         shorten(loads)
         if self._spec.layout is not KeyLayout.ENTITY and self._spec.tenant.place is Place.KEY and self._beside is None:
             self._tenants.add(by_tenant(loads, alone=self._spec.layout is KeyLayout.TENANT))
-        before = self._keys.exact
         self._keys.add(loads)
-        if self._keys.exact is None:
-            self._count(before or {})
-            self._count(loads)
 
     def _add_columns(self, slab: Slab, *, some_unkeyed: bool) -> None:
         self.damaged += slab.damaged
@@ -223,8 +216,8 @@ class PaneCounter:
 
     def remember(self, history: History, window: int) -> None:
         """Give the settled load of every key to ``history``, after which this counter is spent."""
-        if self._counts is not None:
-            history.merge(window, self._counts)
+        if self._keys.counts is not None:
+            history.merge(window, self._keys.counts)
         elif exact := self._keys.exact:
             history.add(window, exact)
 
@@ -309,8 +302,3 @@ class PaneCounter:
         name = travelling_key(key) if isinstance(key, bytes) else None
         # Not the error itself: it would hold on to the frames, and they to the slab.
         self._put_aside(PutAside(offset, name, records, f"{type(error).__name__}: {error}"))
-
-    def _count(self, loads: dict[bytes, int]) -> None:
-        if self._counts is None:
-            self._counts = CountMin()
-        self._counts.add(loads)

@@ -32,25 +32,19 @@ class Distinct:
         if len(self._few) > EXACT_DISTINCT:
             self._spill()
 
-    def merge(self, other: Distinct) -> None:
-        """Put in what ``other`` has; it stays as it is."""
-        if other._many is None:
-            self._few.update(other._few)
-            if self._many is not None or len(self._few) > EXACT_DISTINCT:
-                self._spill()
-            return
-        self._spill()
-        if self._many is not None:
-            self._many.merge(other._many)
+    def merge(self, many: HyperLogLog) -> None:
+        """Put in all names that ``many`` has; it stays as it is."""
+        self._spill().merge(many)
 
     @property
     def count(self) -> int:
         return len(self._few) if self._many is None else self._many.count
 
-    def _spill(self) -> None:
-        self._many = self._many or HyperLogLog()
-        self._many.add(map(hash, self._few))
+    def _spill(self) -> HyperLogLog:
+        many = self._many = self._many or HyperLogLog()
+        many.add(map(hash, self._few))
         self._few = set()
+        return many
 
 
 class WindowDistinct:
@@ -65,7 +59,7 @@ class WindowDistinct:
     def add(self, window: int, names: Iterable[bytes]) -> None:
         self._use(window).add(names)
 
-    def merge(self, window: int, names: Distinct) -> None:
+    def merge(self, window: int, names: HyperLogLog) -> None:
         self._use(window).merge(names)
 
     def count(self, window: int) -> int:

@@ -7,8 +7,7 @@ from itertools import starmap
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
-from hotshard.core.sketching.binding import FrequentItems
-from hotshard.core.sketching.distinct import Distinct
+from hotshard.core.sketching.binding import CountMin, FrequentItems, HyperLogLog
 from hotshard.core.sketching.merging import least_listed
 from hotshard.core.wire.pane import HeavyList, Row
 
@@ -24,29 +23,35 @@ MAX_ROWS: Final = 256
 class Tally:
     """Load by name. Names are in the form in which they travel, loads are above 0."""
 
-    __slots__ = ("_distinct", "_exact", "_sketch")
+    __slots__ = ("_counting", "_exact", "_many", "_sketch", "counts")
 
-    def __init__(self) -> None:
+    def __init__(self, *, counting: bool = False) -> None:
+        self._counting = counting
         self._exact: dict[bytes, int] = {}
+        # Made when names are too many; before, they are at hand.
         self._sketch: FrequentItems | None = None
-        # Made with the sketch; before, the names are at hand.
-        self._distinct: Distinct | None = None
+        self._many: HyperLogLog | None = None
+        #: The same loads for any name to be asked for: made with the sketch, where ``counting``.
+        self.counts: CountMin | None = None
 
     def add(self, loads: dict[bytes, int]) -> None:
         """Count ``loads``, which belongs to the tally from then on."""
         if self._sketch is None and len(self._exact) + len(loads) <= EXACT_NAMES:
             self._exact = _sum(self._exact, loads)
             return
-        if self._sketch is None:
-            self._sketch = FrequentItems()
-            self._feed(self._sketch, self._exact)
+        if self._sketch is None or self._many is None:
+            self._sketch, self._many = FrequentItems(), HyperLogLog()
+            self.counts = CountMin() if self._counting else None
+            self._feed(self._sketch, self._many, self._exact)
             self._exact = {}
-        self._feed(self._sketch, loads)
+        self._feed(self._sketch, self._many, loads)
 
-    def _feed(self, sketch: FrequentItems, loads: dict[bytes, int]) -> None:
+    def _feed(self, sketch: FrequentItems, many: HyperLogLog, loads: dict[bytes, int]) -> None:
         sketch.add(loads)
-        self._distinct = self._distinct or Distinct()
-        self._distinct.add(loads)
+        hashes = [*map(hash, loads)]
+        many.add(hashes)
+        if self.counts is not None:
+            self.counts.add_hashed(hashes, loads.values())
 
     @property
     def exact(self) -> dict[bytes, int] | None:
@@ -56,14 +61,14 @@ class Tally:
     @property
     def distinct(self) -> int:
         """How many names there are, about so once there are many."""
-        return len(self._exact) if self._distinct is None else self._distinct.count
+        return len(self._exact) if self._many is None else self._many.count
 
     def count_distinct(self, into: WindowDistinct, window: int) -> None:
         """Let all names count in a window."""
-        if self._distinct is None:
+        if self._many is None:
             into.add(window, self._exact)
         else:
-            into.merge(window, self._distinct)
+            into.merge(window, self._many)
 
     def lower(self, name: bytes) -> int:
         return self._exact.get(name, 0) if self._sketch is None else self._sketch.lower(name)
