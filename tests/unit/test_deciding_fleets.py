@@ -163,8 +163,8 @@ def test_a_plan_has_the_bounds_of_its_tenants_policy() -> None:
 
 def test_a_key_gets_no_more_shards_than_it_could_fill_partitions() -> None:
     topic = Topic(spec())
-    policy = replace(QUICK, min_shards=1, partition_capacity_per_s=20.0)
-    topic.step({HOT: 400}, policy=policy, loads_s=10.0)  # 40 a second, and a partition takes 20
+    policy = replace(QUICK, min_shards=1, partition_capacity_per_s=30.0)
+    topic.step({HOT: 400}, policy=policy, loads_s=10.0)  # 40 a second, and a partition takes 30 and has 10
     assert len(topic.route().partitions) == 2
 
 

@@ -62,8 +62,29 @@ def test_where_so_few_shards_bring_nothing_the_number_it_takes_is_told() -> None
     assert refusal.numbers["shards"] > 1
 
 
+def test_partitions_are_filled_up_from_what_they_carry_besides() -> None:
+    # 300 on a partition with 448, and a partition takes 300: each has room for 152, so two shards take it
+    terms = Terms(partitioner=at(0), eps=0.05, capacity=300)
+    plan = planned(plan_split(HotLoad(KEY, 300), [148.0] * 10, terms))
+    assert plan.shards == 2
+    assert plan.numbers["after"] == 298
+
+
+def test_idle_partitions_are_as_many_as_the_load_is_times_what_one_takes() -> None:
+    # incident I124: suffixes <= ceil(rate / per-partition cap)
+    for load, shards in ((301.0, 3), (300.0, 2), (299.0, 2)):
+        plan = planned(plan_split(HotLoad(KEY, load), [0.0] * 32, Terms(partitioner=at(0), eps=0.05, capacity=150)))
+        assert plan.shards == shards
+
+
+def test_where_no_number_of_shards_is_within_what_partitions_take_evenness_alone_counts() -> None:
+    crowded = [140.0] * 12
+    free = planned(plan_split(HotLoad(KEY, 300), crowded, Terms(partitioner=at(0))))
+    assert planned(plan_split(HotLoad(KEY, 300), crowded, Terms(partitioner=at(0), capacity=145))).shards == free.shards
+
+
 def test_a_load_that_falls_below_a_bound_of_capacity_does_not_cut_a_plan() -> None:
-    terms = Terms(partitioner=MURMUR2, capacity=10)
+    terms = Terms(partitioner=MURMUR2, capacity=15)
     plan = planned(plan_split(HotLoad(KEY, 40), [5.0] * 12, terms))
     assert plan.shards == 4
     assert resize(HotLoad(KEY, 29), plan, [5.0] * 12, terms) is None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -54,7 +53,7 @@ def choices(now: Situation, order: Sequence[int], held: int = 0) -> list[Fit]:
 
     See :func:`most_shards`.
     """
-    backgrounds = [now.background[each] for each in order[: most_shards(now, held)]]
+    backgrounds = [now.background[each] for each in order[: most_shards(now, order, held)]]
     return fits(now.load, backgrounds, now.limit, now.sub)
 
 
@@ -63,24 +62,26 @@ def enough(of: Sequence[Fit], least: int) -> Sequence[Fit]:
     return of[max(1, min(least, len(of))) - 1 :]
 
 
-def most_shards(now: Situation, held: int = 0) -> int:
+def most_shards(now: Situation, order: Sequence[int], held: int = 0) -> int:
     """The upper bound on the shards of a plan: the one that is set, or as many as the key could fill, if fewer.
 
     It is never below the lower bound that is set, except where the upper one is. ``held`` shards that there
     are already are no more than the key could fill, or a load that varies would make a plan swing.
     """
-    return max(1, min(now.terms.max_shards, max(now.terms.min_shards, fillable(now), held)))
+    return max(1, min(now.terms.max_shards, max(now.terms.min_shards, fillable(now, order), held)))
 
 
-def fillable(now: Situation) -> int:
-    """How many partitions the key could fill: ``ceil(load / capacity)``; without a capacity any number.
+def fillable(now: Situation, order: Sequence[int]) -> int:
+    """How many partitions the key could fill: the fewest, taken in this order, that take it besides what they carry.
 
-    More shards than that would only make more and smaller requests.
+    More shards than that would only make more and smaller requests. On idle partitions that is
+    ``ceil(load / capacity)``. Any number where no capacity is known, or none is enough: then only evenness counts.
     """
     capacity = now.terms.capacity
-    if not capacity or now.load / capacity >= now.partitions:
+    if not capacity:
         return now.partitions
-    return max(1, math.ceil(now.load / capacity))
+    taken = fits(now.load, [now.background[each] for each in order], capacity, now.sub)
+    return next((choice.shards for choice in taken if choice.within), now.partitions)
 
 
 def least_loaded(background: Sequence[float]) -> list[int]:

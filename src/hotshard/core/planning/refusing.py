@@ -57,14 +57,14 @@ def no_gain(now: Situation, found: Fit, order: Sequence[int]) -> Refusal | None:
 
 
 def _too_many_shards(now: Situation, order: Sequence[int]) -> Refusal | None:
-    """Only more shards than the key could fill partitions would unburden its partition."""
-    bound = fillable(now)
+    """Only more shards than it takes partitions to take the key would unburden its own."""
+    bound = fillable(now, order)
     if bound >= now.terms.max_shards:
         return None
     free = fewest(fits(now.load, [now.background[each] for each in order[: now.terms.max_shards]], now.limit, now.sub))
     if free.shards <= bound or not free.gains_on(now.crest):
         return None
-    detail = f"it would take {free.shards} shards, and at its rate it could fill {bound} of the partitions"
+    detail = f"it would take {free.shards} shards, and {bound} of the partitions take it as they are filled now"
     numbers = {"share": now.share, "shards": free.shards, "fillable": bound, "capacity": now.terms.capacity or 0.0}
     return Refusal(key=now.key, reason=RefusalReason.TOO_MANY_SHARDS, detail=detail, numbers=numbers)
 

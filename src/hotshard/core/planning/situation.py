@@ -45,7 +45,7 @@ class Terms:
     also: Partitioner | None = None
     #: ``partition``: a plan needs no suffixes.
     carry: Carry = Carry.SUFFIX
-    #: What one partition takes, in the unit of the loads: a key gets no more shards than it could fill so.
+    #: What one partition takes, in the unit of the loads: a key gets no more shards than have room for it so.
     capacity: float | None = None
     #: A person wants the key split: whether it is worth it is not asked.
     forced: bool = False

@@ -37,7 +37,7 @@ class RefusalReason(StrEnum):
     NO_SHARED_SUFFIX = "no_shared_suffix"  #: none that both partitioners of the fleet send there
     PARTITIONS_UNSEEN = "partitions_unseen"  #: partitions would be given, and the source does not keep them
     HOT_DISCRIMINATOR = "hot_discriminator"  #: its largest sub-unit alone is too much for a partition
-    TOO_MANY_SHARDS = "too_many_shards"  #: it would take more shards than its load could fill partitions
+    TOO_MANY_SHARDS = "too_many_shards"  #: it would take more shards than there need be for what partitions take
     MIXED_PARTITIONERS = "mixed_partitioners"  #: it lies where its partitioner does not put it: suffixes would, too
     PLACEHOLDER_KEY = "placeholder_key"  #: the key stands for a missing value
     FEW_KEYS = "few_keys"  #: the topic has too few keys to be even whatever is done about one
