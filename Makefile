@@ -15,7 +15,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test bench compare picture lint format lock clean
+.PHONY: help setup demo test bench compare picture bars lint format lock clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,7 +38,7 @@ test: $(READY) ## all tests; installs Java, Maven and redis-server where it may
 	@sh tools/programs.sh >&2
 	@$(PYTHON_IN_VENV) -m pytest $(ARGS)
 
-bench: $(READY) $(PEERS) ## the worker beside the usual clients; ARGS="--quick --json" is the short form
+bench: $(READY) $(PEERS) ## speed, beside the usual clients, latency, memory; ARGS="--quick --json" is the short form
 	@sh tools/programs.sh >&2
 	@$(PYTHON_IN_VENV) -m tests.bench $(ARGS)
 
@@ -47,6 +47,9 @@ compare: $(READY) ## the README's table of placements: plain hash, PKG, D-Choice
 
 picture: $(READY) ## the picture of the README, from a run of the demo
 	@$(PYTHON_IN_VENV) -m hotshard.demo.picture docs/demo.svg
+
+bars: $(READY) ## the picture of the throughput comparison, from docs/bench.json
+	@$(PYTHON_IN_VENV) -m tests.bench.picture $(ARGS)
 
 lint: $(READY) ## ruff, its formatter, and mypy
 	@$(PYTHON_IN_VENV) -m ruff check

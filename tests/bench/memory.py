@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tests.bench import machine, watching
-from tests.bench.filling import Keys, Traffic, fill
+from tests.bench.filling import Keys, Traffic, config, fill
 from tests.bench.parts import Goal, Ground, Part, alone, rounded, servers
 from tests.bench.pumping import pumping
 from tests.bench.rounds import observing_group, running, settings_text
@@ -34,6 +34,8 @@ _WITHIN_S: Final = 300.0
 _DISTINCT: Final = "ever new keys"
 _LIVE: Final = "{:,} partitions, live"
 _EACH: Final = "each partition, live"
+#: The memory of windows reaches back 90 s; after that nothing more is to be added.
+_LONG_S: Final = 150.0
 _MANY: Final = 1000
 _FEW: Final = 12
 GOALS: Final = (
@@ -52,7 +54,7 @@ class Sample(NamedTuple):
 
 def measure(say: Say, tiny: bool) -> Found:  # noqa: FBT001 - as every part has it
     first, last = (100_000, 1_000_000) if tiny else (1_000_000, 20_000_000)
-    many, seconds = (100, 8.0) if tiny else (_MANY, 60.0)
+    many, seconds = (100, 8.0) if tiny else (_MANY, _LONG_S)
     found: dict[str, Figures] = {}
     with servers("memory") as ground:
         found[_DISTINCT] = asyncio.run(_distinct(ground, first, last, say))
@@ -102,7 +104,7 @@ def flatness(samples: Sequence[Sample], first: int) -> Figures:
 
 async def _live(ground: Ground, partitions: int, seconds: float, say: Say) -> Figures:
     topic = f"live-{partitions}"
-    await create_topic(ground.bootstrap, topic, partitions)
+    await create_topic(ground.bootstrap, topic, partitions, config(partitions))
     await watching.end_offsets(ground.bootstrap, topic, partitions)
     place = ground.place(Traffic(topic=topic, records=0, partitions=partitions))
     async with _worker(place) as (child, group):

@@ -127,27 +127,26 @@ def compared(now: Found, stored: Found) -> list[str]:
     return lines
 
 
-def where() -> str:
-    """The machine, and what else it had to do."""
-    load = ", ".join(f"{part:.2f}" for part in os.getloadavg())
-    return f"{machine.description()}; load average {load}"
+def load() -> float:
+    """Processes that ran or waited to, on average of the last minute."""
+    return round(os.getloadavg()[0], 2)
 
 
 def alone(part: Part) -> int:
     """Run one part by itself: a table, then a line for programs."""
-    parser = argparse.ArgumentParser(prog=f"python -m tests.bench.{part.name}")
+    parser = argparse.ArgumentParser(description=f"The part {part.name} of the benchmark.")
     parser.add_argument("--tiny", action="store_true", help="sizes that only show that it works")
     tiny: bool = parser.parse_args().tiny
     quieten()
+    before = load()
     try:
-        before = where()
         found = part.measure(say, tiny)
     except (HotshardError, StoppedError) as error:
         say(str(error))
         return 1
     except KeyboardInterrupt:
         return 130
-    out(f"{before} before, {os.getloadavg()[0]:.2f} after")
+    out(f"{machine.description()}; load average {before} before, {load()} after")
     out(show(found, part.goals))
     out(json.dumps({part.name: found}))
     return 0
