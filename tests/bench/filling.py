@@ -93,6 +93,12 @@ class Traffic:
     def headers(self, rank: int) -> list[tuple[str, bytes]]:
         return [("tenant", b"t%03d" % (rank % self.tenants))] if self.tenant_in is Tenants.HEADER else []
 
+    def stamp_ms(self, began_ms: int, sent: int) -> int:
+        """The time on the next record of one of the producers, which began then and has sent so many."""
+        if self.per_s is None:
+            return time.time_ns() // 1_000_000
+        return began_ms - (self.records - sent * _PRODUCERS) * 1000 // self.per_s
+
     def ranks(self, producer: int) -> Iterator[Sequence[int]]:
         """The ranks of the keys one of the producers sends, in order; the same ones every time."""
         draw = random.Random(producer)  # noqa: S311 - traffic, no secrets
@@ -162,7 +168,7 @@ class _Sender:
             for ranks in self._traffic.ranks(number):
                 for start in range(0, len(ranks), _STAMPED):
                     part = ranks[start : start + _STAMPED]
-                    self._pack(producer, part, self._stamp_ms(sent))
+                    self._pack(producer, part, self._traffic.stamp_ms(self._began_ms, sent))
                     sent += len(part)
                 await self._hand_over(producer)
             self._full += enumerate(self._open)
@@ -170,13 +176,6 @@ class _Sender:
             await producer.flush()
         finally:
             await producer.stop()
-
-    def _stamp_ms(self, sent: int) -> int:
-        """The time of the next record of this producer."""
-        if self._traffic.per_s is None:
-            return time.time_ns() // 1_000_000
-        left = self._traffic.records - sent * _PRODUCERS
-        return self._began_ms - left * 1000 // self._traffic.per_s
 
     def _make(self, rank: int) -> tuple[int, bytes, bytes, list[tuple[str, bytes]]]:
         key = self._traffic.key(rank)

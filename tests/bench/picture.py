@@ -1,6 +1,7 @@
 """The picture of the throughput comparison: ``python -m tests.bench.picture``.
 
-It draws docs/bench.svg from docs/bench.json; nothing is measured here. Bars are as long as the medians; colours do on a light and on a dark page.
+It draws docs/bench.svg from docs/bench.json; nothing is measured here. Bars are as long as the medians; colours do on a
+light and on a dark page.
 """
 
 from __future__ import annotations
