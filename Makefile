@@ -45,7 +45,8 @@ bench: $(READY) $(PEERS) ## speed, beside the usual clients, latency, memory; AR
 compare: $(READY) ## the README's table of placements: plain hash, PKG, D-Choices, W-Choices and ours
 	@$(PYTHON_IN_VENV) -m tests.bench.compare_placement $(ARGS)
 
-picture: $(READY) ## the picture of the README, from a run of the demo
+picture: $(READY) ## the pictures of the README: a run of the demo, and a scan
+	@$(PYTHON_IN_VENV) -m hotshard.demo.scan_picture docs/scan.svg
 	@$(PYTHON_IN_VENV) -m hotshard.demo.picture docs/demo.svg
 
 bars: $(READY) ## the picture of the throughput comparison, from docs/bench.json

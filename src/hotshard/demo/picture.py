@@ -29,9 +29,10 @@ if TYPE_CHECKING:
 
 _WIDTH: Final = 80
 _TITLE: Final = "make demo"
+_WHAT: Final = "Two floods of one key: the first fills one partition, the second is spread over several"
 #: No font is fetched from anywhere: the reader's own monospaced one does.
 _FORMAT: Final = """<svg viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg" role="img">
-<title>Two floods of one key: the first fills one partition, the second is spread over several</title>
+<title>WHAT</title>
 <style>
 .{unique_id}-matrix {{ font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace;
  font-size: {char_height}px; line-height: {line_height}px; white-space: pre; }}
@@ -81,7 +82,12 @@ def svg(scenes: Sequence[Scene], outcome: Outcome) -> str:
     parts = [part for scene in scenes for part in (draw(scene, _WIDTH), Text())]
     console = Console(record=True, width=_WIDTH, file=io.StringIO(), force_terminal=True, highlight=False)
     console.print(Group(*parts, Text("summary", style="bold"), summary(outcome)))
-    return console.export_svg(title=_TITLE, code_format=_FORMAT, unique_id="demo")
+    return drawn(console, _TITLE, _WHAT)
+
+
+def drawn(console: Console, title: str, what: str) -> str:
+    """What was printed on a console that records, as a terminal with a title; ``what`` is told to who cannot see it."""
+    return console.export_svg(title=title, code_format=_FORMAT.replace("WHAT", what), unique_id="terminal")
 
 
 def main(arguments: Sequence[str]) -> None:
