@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import hotshard
+from hotshard.core.causes.evidence import Cause
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
@@ -47,3 +48,8 @@ def test_its_python_is_python_and_imports_what_there_is(block: str) -> None:
     ]
     assert names
     assert [name for name in names if name not in hotshard.__all__] == []
+
+
+def test_every_cause_is_explained_in_the_order_in_which_it_is_asked() -> None:
+    table = README.split("| cause | what is so |")[1].split("\n\n")[0]
+    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == [cause.value for cause in Cause]
