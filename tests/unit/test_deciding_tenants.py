@@ -1,89 +1,144 @@
-"""Heat of a topic whose tenants stand beside the keys."""
+"""A tenant's own policy is the one that counts wherever its keys are judged, planned, and given up."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from hotshard.core.deciding.finding import with_cause
-from hotshard.core.deciding.heat import Found, TopicHeat
-from hotshard.core.deciding.moment import Moment
-from hotshard.core.topic import Field, KeyLayout, Place
-from hotshard.core.wire.event import EventType
+import pytest
+
+from hotshard.core.deciding.effect import SHOW_S
+from hotshard.core.topic import Field, Mode, Place
+from hotshard.core.wire.event import EventType, Finding, Ineffective
 from hotshard.core.wire.pane import HeavyList, Row
-from hotshard.core.wire.route import HotKind, Treatment
-from tests.support.deciding import NOW_MS, PARTITIONS, pane, spec
+from hotshard.core.wire.route import RouteState
+from tests.support.deciding import PLACE, QUICK, Hearing, Traffic, key, setup, spec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-BESIDE = spec(tenant=Field(Place.HEADER, "t"), layout=KeyLayout.ENTITY)
-CALM = {b"k%d" % n: 5 for n in range(40)}
+    from hotshard.core.topic import TopicSpec
+    from hotshard.core.wire.report import WindowReport
+    from hotshard.core.wire.route import Route
+
+HOT, OTHER = key(1), key(1, "other")
+CALM = {key(0, f"t{number}"): 2 for number in range(300)}
 
 
-def rows(loads: Mapping[bytes, int]) -> HeavyList:
-    return HeavyList(tuple(Row(name, load, load) for name, load in sorted(loads.items())))
+class Lived:
+    """Seconds of traffic heard by one decider. Where ``owners`` are given, tenants stand beside the keys."""
 
+    def __init__(self, of: TopicSpec, owners: Mapping[bytes, bytes] | None = None) -> None:
+        self.hearing = Hearing(setup(of))
+        self.traffic = Traffic()
+        self._owners = owners
 
-class Watched:
-    """Some seconds of a topic; what turned in them."""
+    @property
+    def report(self) -> WindowReport:
+        return self.hearing.told.reports[-1]
 
-    def __init__(self) -> None:
-        self.heat = TopicHeat(BESIDE, PARTITIONS, None, NOW_MS)
-        self.found: list[Found] = []
-        self._seconds = 0
+    def route(self, name: bytes) -> Route:
+        return self.hearing.told.routes[name]
 
-    def seconds(self, count: int, keys: Mapping[bytes, int], tenants: Mapping[bytes, int], **more: Any) -> None:  # noqa: ANN401
+    def findings(self, kind: EventType) -> list[Finding]:
+        told = [event.data for event in self.hearing.told.events if event.type is kind]
+        return [each for each in told if isinstance(each, Finding)]
+
+    def seconds(self, count: int, loads: Mapping[bytes, int]) -> None:
         for _ in range(count):
-            self._seconds += 1
-            now_ms = NOW_MS + 1000 * self._seconds
-            for partition in range(PARTITIONS):
-                start = 100_000 * self._seconds
-                given: dict[str, Any] = {"tenants": rows(tenants), "tenant_of": {}} | more
-                self.heat.put(pane(partition, start, keys, now_ms=now_ms, **given))
-            self.heat.settle(now_ms, {}, 1.0)
-            self.found += self.heat.step(Moment(1, self._seconds, now_ms))
+            self.traffic.now_ms += 1000
+            for partition in self.traffic.offsets:
+                held = {name: load for name, load in loads.items() if PLACE(name) == partition}
+                self.hearing.hear(self.traffic.cut(partition, held, **self._beside(held)), self.traffic.now_ms)
+            self.hearing.hear(self.traffic.progress(), self.traffic.now_ms)
+            self.hearing.tick(self.traffic.now_ms)
 
-    def turned(self, kind: EventType) -> Found:
-        (found,) = [found for found in self.found if found.kind is kind]
-        return found
-
-
-def test_a_hot_key_is_told_with_the_tenant_beside_it() -> None:
-    watched = Watched()
-    watched.seconds(6, {**CALM, b"hot": 400}, {b"acme": 100}, tenant_of={b"hot": b"acme"})
-    found = watched.turned(EventType.HOTKEY_DETECTED)
-    assert (found.finding.key, found.finding.tenant) == ("hot", "acme")
-    assert [entry.tenant for entry in watched.heat.hot_entries() if entry.kind is HotKind.KEY] == ["acme"]
+    def _beside(self, held: Mapping[bytes, int]) -> dict[str, Any]:
+        if self._owners is None:
+            return {}
+        loads: dict[bytes, int] = {}
+        for name, load in held.items():
+            loads[self._owners[name]] = loads.get(self._owners[name], 0) + load
+        rows = tuple(Row(name, load, load) for name, load in sorted(loads.items(), key=lambda each: -each[1]))
+        return {"tenants": HeavyList(rows), "tenant_of": {name: self._owners[name] for name in held}}
 
 
-def test_the_first_part_of_a_key_is_not_taken_for_its_tenant() -> None:
-    watched = Watched()
-    watched.seconds(6, {**CALM, b"acme\x1fhot": 400}, {})
-    assert watched.turned(EventType.HOTKEY_DETECTED).finding.tenant is None
+def lived(policy: object = QUICK, **changes: Any) -> Lived:  # noqa: ANN401 - any field of the spec
+    return Lived(spec(policy=policy, mode=Mode.SHADOW, **changes))
 
 
-def test_a_tenant_of_records_without_a_key_is_measured_by_all_there_is() -> None:
-    calm, busy = Watched(), Watched()
-    # 200 records with a key, and 800 without; the tenant has 150 or 600 of them all.
-    calm.seconds(6, CALM, {b"acme": 150}, unkeyed=800, unkeyed_load=800)
-    busy.seconds(6, CALM, {b"acme": 600}, unkeyed=800, unkeyed_load=800)
-    assert calm.found == []
-    found = busy.turned(EventType.HOTTENANT_DETECTED)
-    assert found.finding.share == 0.6
-    (entry,) = busy.heat.hot_entries()
-    assert (entry.key, entry.share) == ("acme", 0.6)
+@pytest.mark.parametrize("shards", [2, 64])
+def test_a_report_promises_what_the_plan_that_its_tenants_policy_allows_would_bring(shards: int) -> None:
+    here = lived(tenant_policies={"acme": replace(QUICK, max_shards=shards)})
+    here.seconds(14, CALM | {HOT: 400})
+    planned = here.route(HOT).imbalance_after
+    assert here.report.numbers["imbalance_after"] == pytest.approx(planned, abs=0.02)
+    assert planned is not None
+    assert (planned > 1.5) == (shards == 2)
 
 
-def test_a_tenant_of_lukewarm_keys_is_told_with_what_it_is_made_of_and_a_rate() -> None:
-    watched = Watched()
-    crowd = {b"k%d" % n: 1 for n in range(150)}
-    watched.seconds(6, crowd, {b"acme": 75}, tenant_of={b"k%d" % n: b"acme" for n in range(75)})
-    found = watched.turned(EventType.HOTTENANT_DETECTED)
-    told = with_cause(found, watched.heat, BESIDE)
-    assert (told.cause, told.treatment) == ("hot_tenant", Treatment.ISOLATE)
-    # Others have 450 a second; with 50 more of 500 it would have a tenth, which lets it cool.
-    assert "limit its rate to 50 a second" in told.advice
-    assert told.advice.count("suffixes would not help") == 1
-    parts = watched.heat.tenant_parts(b"acme")
-    assert parts is not None
-    assert parts.largest_key < 0.02
+def test_a_report_finds_hot_what_is_so_by_its_tenants_policy_alone() -> None:
+    strict = replace(QUICK, on_share=0.9, tenant_on_share=0.9)
+    here = lived(strict, tenant_policies={"acme": replace(strict, on_share=0.2)})
+    here.seconds(14, CALM | {HOT: 400})
+    assert here.report.cause == "hot_key"
+    assert [each.key for each in here.findings(EventType.HOTKEY_DETECTED)] == [HOT.decode()]
+
+
+def test_a_key_is_measured_by_what_a_partition_takes_of_its_tenant() -> None:
+    compacted = {"compacted": True, "tenant_policies": {"acme": replace(QUICK, partition_capacity_per_s=100)}}
+    here = lived(**compacted)
+    here.seconds(14, CALM | {HOT: 400})
+    assert (here.report.treatment, here.report.numbers["capacity_per_s"]) == ("throttle", 100)
+    here = lived(**compacted)
+    here.seconds(14, CALM | {OTHER: 400})
+    assert here.report.treatment == "isolate"
+    assert "capacity_per_s" not in here.report.numbers
+
+
+def test_what_is_told_at_once_rests_on_the_tenants_policy() -> None:
+    for per_s, treatment in ((50, "throttle"), (None, "isolate")):
+        own = replace(QUICK, partition_capacity_per_s=per_s)
+        here = lived(compacted=True, tenant_policies={"acme": own})
+        here.seconds(6, CALM | {HOT: 400})
+        (found,) = here.findings(EventType.HOTKEY_DETECTED)
+        assert found.treatment == treatment
+
+
+def test_of_a_tenant_that_is_hot_by_one_key_the_keys_remedy_is_told() -> None:
+    here = lived()
+    here.seconds(6, CALM | {HOT: 400})
+    (tenant,) = here.findings(EventType.HOTTENANT_DETECTED)
+    assert (tenant.key, tenant.cause, tenant.treatment) == ("acme", "hot_key", "split")
+    here = lived()
+    here.seconds(6, CALM | {key(number): 4 for number in range(100)})
+    (tenant,) = here.findings(EventType.HOTTENANT_DETECTED)
+    assert (tenant.key, tenant.cause, tenant.treatment) == ("acme", "hot_tenant", "isolate")
+
+
+def test_a_tenant_beside_the_key_is_in_its_route_and_its_policy_makes_the_plan() -> None:
+    owners = dict.fromkeys((*CALM, OTHER), b"others") | {HOT: b"beside"}
+    own = replace(QUICK, min_shards=6)
+    of = spec(tenant=Field(Place.HEADER, "t"), tenant_policies={"beside": own})
+    for hot, tenant, wide in ((HOT, "beside", True), (OTHER, "others", False)):
+        here = Lived(of, owners)
+        here.seconds(4, CALM)
+        here.seconds(3, CALM | {hot: 400})
+        route = here.route(hot)
+        assert (route.tenant, len(route.partitions) == 6) == (tenant, wide)
+
+
+def test_a_plan_that_did_not_help_is_given_up_as_the_policy_of_a_tenant_beside_the_key_says() -> None:
+    owners = dict.fromkeys((*CALM, OTHER), b"others") | {HOT: b"beside"}
+    own = replace(QUICK, retire_ineffective=True, flap_window_s=30)
+    of = spec(tenant=Field(Place.HEADER, "t"), tenant_policies={"beside": own})
+    for hot, given_up in ((HOT, True), (OTHER, False)):
+        here = Lived(of, owners)
+        here.seconds(4, CALM)
+        here.seconds(int(SHOW_S) + 15, CALM | {hot: 400})
+        (missed,) = [each.data for each in here.hearing.told.events if each.type is EventType.PLAN_INEFFECTIVE]
+        assert isinstance(missed, Ineffective)
+        assert missed.retired is given_up
+        assert (here.route(hot).state is RouteState.RETIRED) is given_up
+        here.seconds(30, CALM | {hot: 400})
+        assert here.route(hot).state is RouteState.ACTIVE

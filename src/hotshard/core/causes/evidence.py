@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hotshard.core.planning.situation import Terms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +37,8 @@ class HotName:
     routed: bool = False
     #: Recent windows, the newest last: whether it was hot in them.
     recent_hot: tuple[bool, ...] = ()
+    #: For a key: on which terms it would be split, capacity being that for the stretch; None: those of the evidence.
+    terms: Terms | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -85,6 +85,7 @@ def _of_the_lag(evidence: Evidence) -> Mapping[str, float | None]:
 def _of_the_name(evidence: Evidence, name: HotName) -> Mapping[str, float | None]:
     bearable = outcome.bearable(evidence, name) if name.bearable is None else name.bearable
     limited = None if bearable is None else outcome.after_limiting(evidence, name, bearable)
+    capacity = None if name.terms is None or not evidence.span_s else name.terms.capacity
     return {
         "share": name.share,
         "lower": name.lower,
@@ -96,4 +97,5 @@ def _of_the_name(evidence: Evidence, name: HotName) -> Mapping[str, float | None
         "own_partitions": outcome.own_partitions(evidence, name),
         "rate_per_s": bearable / evidence.span_s if bearable is not None and evidence.span_s else None,
         "imbalance_at_rate": limited,
+        "capacity_per_s": capacity / evidence.span_s if capacity is not None and evidence.span_s else None,
     }

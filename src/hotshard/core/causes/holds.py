@@ -12,6 +12,7 @@ from hotshard.core.causes import consumers, outcome
 from hotshard.core.causes.looks import framed_alike, is_of_the_clock, is_series
 from hotshard.core.causes.measures import Spread, explained, keyed, with_unkeyed
 from hotshard.core.keys import SEPARATOR
+from hotshard.core.planning.worth import sub_unit_too_large
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -160,11 +161,11 @@ def one_key_is_hot(evidence: Evidence) -> bool:
 
 
 def its_discriminator_is_hot(evidence: Evidence) -> bool:
-    """One sub-unit of the hot key has more than a partition may carry, so no number of shards is enough."""
+    """One sub-unit of the hot key has more than any partition may carry besides, so no number of shards is enough."""
     key = lead_key(evidence)
     if key is None or key.largest_sub is None or not load_is_uneven(evidence):
         return False
-    return key.largest_sub * key.lower > keyed(evidence).limit
+    return sub_unit_too_large(key.largest_sub * key.lower, outcome.room_for(evidence, key))
 
 
 def wide_tenants(evidence: Evidence) -> tuple[HotName, ...]:

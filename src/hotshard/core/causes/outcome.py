@@ -44,9 +44,22 @@ def crest_of(evidence: Evidence, name: HotName) -> float | None:
 def split(evidence: Evidence, name: HotName) -> Plan | Refusal:
     """The plan that would be made for it, or why there would be none."""
     current = placed(evidence, name)
-    terms = Terms(partitioner=partitioner(evidence.partitioner), eps=evidence.eps)
-    hot = HotLoad(name.name, sum(current.values()) or load_of(name), current or None)
+    terms = name.terms or Terms(partitioner=partitioner(evidence.partitioner), eps=evidence.eps)
+    hot = HotLoad(name.name, sum(current.values()) or load_of(name), current or None, name.largest_sub)
     return plan_split(hot, without_load(evidence.loads, current), terms)
+
+
+def room_for(evidence: Evidence, name: HotName) -> float:
+    """How much more than the others' load the least loaded partition may carry."""
+    eps = evidence.eps if name.terms is None else name.terms.eps
+    return (1 + eps) * keyed(evidence).mean - min(without_load(evidence.loads, placed(evidence, name)))
+
+
+def capacity(evidence: Evidence, name: HotName) -> float | None:
+    """What a partition takes in this stretch, in the unit of its load; None where that is not known."""
+    if name.terms is not None:
+        return name.terms.capacity
+    return None if evidence.capacity_per_s is None else evidence.capacity_per_s * (evidence.span_s or 0.0) or None
 
 
 def after_isolating(evidence: Evidence, name: HotName) -> float | None:

@@ -54,9 +54,8 @@ def key_split(evidence: Evidence) -> float | None:
 
 def key_limited(evidence: Evidence) -> float | None:
     key = lead_key(evidence)
-    if key is None or evidence.capacity_per_s is None or not evidence.span_s:
-        return None
-    return outcome.after_limiting(evidence, key, evidence.capacity_per_s * evidence.span_s)
+    capacity = None if key is None else outcome.capacity(evidence, key)
+    return None if key is None or capacity is None else outcome.after_limiting(evidence, key, capacity)
 
 
 def tenant_isolated(evidence: Evidence) -> float | None:

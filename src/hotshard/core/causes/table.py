@@ -49,7 +49,7 @@ def judge(evidence: Evidence) -> Verdict:
     name = _about(cause, evidence)
     numbers = figures(evidence, name, remedy.after(evidence))
     if evidence.capacity_per_s is not None:
-        numbers["capacity_per_s"] = evidence.capacity_per_s
+        numbers.setdefault("capacity_per_s", evidence.capacity_per_s)
     shown_name = _name(cause, evidence, name)
     codes = advice(Case(evidence, cause, remedy.treatment, shown_name))
     return Verdict(

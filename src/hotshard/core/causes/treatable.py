@@ -232,6 +232,5 @@ def _refused(evidence: Evidence) -> str | None:
 
 
 def _per_s_above_capacity(evidence: Evidence, key: HotName, part: float = 1.0) -> bool:
-    if evidence.capacity_per_s is None or not evidence.span_s:
-        return False
-    return part * key.lower / evidence.span_s > evidence.capacity_per_s
+    capacity = outcome.capacity(evidence, key)
+    return capacity is not None and part * key.lower > capacity

@@ -86,7 +86,9 @@ class TopicDecider:
         self._desk = Desk(setup.spec, self._wishes, self._book)
         #: What came of the commands that were heard and not told of yet.
         self._ordered: list[Done] = []
-        self._judging = Judging(setup.spec, setup.partitions, self._book, None if head is None else head.judging)
+        self._judging = Judging(
+            setup.spec, setup.partitions, self._book, self._heat.policies, None if head is None else head.judging
+        )
         self._router = Router(setup.spec, self._book, self._wishes, self._judging.hindrance)
         #: Messages that views and stands need: about when they were sent, and where they stand.
         self._recent: deque[tuple[int, int]] = deque()

@@ -90,13 +90,14 @@ class Drafts:
     def _of(self, key: bytes, hot: Measured, before: Route | None, moment: Moment) -> Route:
         """What all routes of a key have."""
         text, b64 = key_text(key)
-        tenant = tenant_in_key(key, self._spec)
+        tenant = tenant_in_key(key, self._spec) or hot.tenant
         goes_on = before is not None and before.state is not RouteState.RETIRED
+        known = before.tenant if before is not None and goes_on else None
         return Route(
             topic=self._spec.name,
             key=text,
             key_b64=b64,
-            tenant=None if tenant is None else tenant.decode(errors="replace"),
+            tenant=known if tenant is None else tenant.decode(errors="replace"),
             state=RouteState.PROPOSED,
             epoch=moment.epoch,
             partition_count=0,

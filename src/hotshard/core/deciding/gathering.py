@@ -13,6 +13,7 @@ from hotshard.core.panes.placing import partition_of_names
 from hotshard.core.panes.tenancy import Tenancy, window_subs, window_tenant
 from hotshard.core.partitioners import partitioner
 from hotshard.core.planning.allowed import forbidden
+from hotshard.core.planning.terms import terms_of
 from hotshard.core.policy.fairness import bearable_load
 from hotshard.core.policy.rules import limits
 from hotshard.core.topic import Load, PartitionsFrom
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from hotshard.core.causes.evidence import LagEvidence
     from hotshard.core.deciding.book import RouteBook
     from hotshard.core.panes.window import ClosedWindow
+    from hotshard.core.planning.situation import Terms
+    from hotshard.core.policy.choosing import Policies
     from hotshard.core.topic import TopicSpec
     from hotshard.core.wire.report import HeavyReport, WindowReport
 
@@ -47,6 +50,7 @@ class Gatherer:
     spec: TopicSpec
     partitions: int
     book: RouteBook
+    policies: Policies
 
     def evidence(
         self,
@@ -173,7 +177,6 @@ class Gatherer:
         self, kind: HotKind, rows: Iterable[HeavyReport], hot: AbstractSet[bytes], load: int
     ) -> tuple[HotName, ...]:
         """What is hot, and in this window holds what keeps it hot; the heaviest first."""
-        least = limits(self.spec.policy, self.partitions, kind).keep_share * load
         return tuple(
             HotName(
                 name=name,
@@ -183,8 +186,12 @@ class Gatherer:
                 tenant=None if row.tenant is None else row.tenant.encode(),
             )
             for name, row in sorted(((_name(row), row) for row in rows), key=lambda each: (-each[1].lower, each[0]))
-            if name in hot and row.lower >= least
+            if name in hot and row.lower >= self._keep_share(kind, row) * load
         )
+
+    def _keep_share(self, kind: HotKind, row: HeavyReport) -> float:
+        tenant = _name(row) if kind is HotKind.TENANT else row.tenant and row.tenant.encode()
+        return limits(self.policies.of_tenant(tenant or None), self.partitions, kind).keep_share
 
     def _key(self, key: HotName, closed: ClosedWindow, places: Places) -> HotName:
         """A hot key with where it lies, its sub-units, and what is done about it."""
@@ -200,7 +207,15 @@ class Gatherer:
             routed=route is not None and route.state in LIVE - {RouteState.PROPOSED} and bool(route.partitions),
             largest_sub=None if subs is None else subs.largest_sub,
             subs=None if subs is None else subs.subs,
+            terms=self._terms(key, closed),
         )
+
+    def _terms(self, key: HotName, closed: ClosedWindow) -> Terms:
+        """On which terms its tenant's policy would have it split."""
+        policy = self.policies.of_tenant(key.tenant)
+        per_s = policy.partition_capacity_per_s
+        capacity = None if per_s is None else per_s * (closed.end_ms - closed.start_ms) / 1000
+        return terms_of(self.spec, policy, capacity=capacity or None)
 
     def _tenant(self, tenant: HotName, closed: ClosedWindow, tenancy: Tenancy | None) -> HotName:
         """A hot tenant with where it lies and of what it is made."""
@@ -226,7 +241,7 @@ class Gatherer:
         return bearable_load(
             tenant.lower,
             sum(closed.loads.values()) + totals.unkeyed_load,
-            share=limits(self.spec.policy, self.partitions, HotKind.TENANT).keep_share,
+            share=limits(self.policies.of_tenant(tenant.name), self.partitions, HotKind.TENANT).keep_share,
             tenants=totals.distinct_tenants if totals.all_tenants else None,
         )
 

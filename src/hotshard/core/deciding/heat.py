@@ -70,8 +70,9 @@ class TopicHeat:
         #: Whose keys are, where that is not in them; looked up at most once a second.
         self._owners: dict[bytes, bytes | None] = {}
         self._owners_s = 0
-        self._policies = Policies(policy, spec.tenant_policies, self.of)
-        self._keys = HeatMachine(self._policies, partitions, memory=None if head is None else head.keys)
+        #: The policy of each key.
+        self.policies = Policies(policy, spec.tenant_policies, self.of)
+        self._keys = HeatMachine(self.policies, partitions, memory=None if head is None else head.keys)
         self._tenants = HeatMachine(
             Policies(policy, spec.tenant_policies, lambda tenant: tenant),
             partitions,
@@ -153,7 +154,7 @@ class TopicHeat:
         bounds = view.keys.bounds(key)
         current = self._evened(view.by_partition(key))
         most = max(current, key=lambda partition: loads[partition], default=None)
-        policy = self._policies.of(key)
+        policy = self.policies.of(key)
         loads_s = self._loads_s(view, totals)
         acting = None if most is None else worth_acting(policy, bounds.lower, totals, loads, most, loads_s=loads_s)
         return Measured(
@@ -167,6 +168,7 @@ class TopicHeat:
             policy=policy,
             acting=acting,
             loads_s=loads_s,
+            tenant=self.of(key),
         )
 
     def _loads_s(self, view: View, totals: Totals) -> float:

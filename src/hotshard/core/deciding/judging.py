@@ -17,9 +17,7 @@ from hotshard.core.causes.table import judge
 from hotshard.core.deciding.effect import REASONS, Seen, effect, is_to_be_told, remembered
 from hotshard.core.deciding.gathering import Gatherer
 from hotshard.core.deciding.recalled import RECENT, JudgingMemory, WindowMemory
-from hotshard.core.panes.tenancy import tenant_in_key
 from hotshard.core.planning.hindrances import Circumstances, hindered
-from hotshard.core.policy.choosing import Policies
 from hotshard.core.policy.rules import limits
 from hotshard.core.wire.event import Ineffective, Skewed
 from hotshard.core.wire.route import HotKind, RouteState
@@ -34,6 +32,8 @@ if TYPE_CHECKING:
     from hotshard.core.deciding.effect import Effect, EffectMemory
     from hotshard.core.panes.window import ClosedWindow
     from hotshard.core.planning.verdict import Refusal
+    from hotshard.core.policy.choosing import Policies
+    from hotshard.core.policy.thresholds import Policy
     from hotshard.core.topic import TopicSpec
     from hotshard.core.wire.report import WindowReport
     from hotshard.core.wire.route import Route
@@ -59,12 +59,19 @@ class Judging:
     Made with the memory of another it goes on as that one would have. A revision is not judged.
     """
 
-    def __init__(self, spec: TopicSpec, partitions: int, book: RouteBook, memory: JudgingMemory | None = None) -> None:
+    def __init__(
+        self,
+        spec: TopicSpec,
+        partitions: int,
+        book: RouteBook,
+        policies: Policies,
+        memory: JudgingMemory | None = None,
+    ) -> None:
         memory = memory or JudgingMemory()
         self._spec = spec
         self._book = book
-        self._policies = Policies(spec.policy, spec.tenant_policies, lambda key: tenant_in_key(key, spec))
-        self._gatherer = Gatherer(spec=spec, partitions=partitions, book=book)
+        self._policies = policies
+        self._gatherer = Gatherer(spec=spec, partitions=partitions, book=book, policies=policies)
         self._windows = memory.windows
         self._skewed_ms, self._skew_told = memory.skewed_ms, memory.skew_told
         self._effects = {each.key: each for each in memory.effects}
@@ -211,7 +218,7 @@ class Judging:
         for route in active:
             key = route.base_key
             seen = self._seen(closed, evidence, key)
-            found = effect(route, seen, self._gatherer.home(key), self._least_share(key))
+            found = effect(route, seen, self._gatherer.home(key), self._least_share(route))
             memory = remembered(self._effects.get(key), route, found)
             if found is not None and is_to_be_told(memory):
                 told.append(self._ineffective(route, seen, found, memory.windows))
@@ -230,8 +237,12 @@ class Judging:
             completeness=evidence.completeness,
         )
 
-    def _least_share(self, key: bytes) -> float:
-        return limits(self._policies.of(key), self._gatherer.partitions, HotKind.KEY).keep_share
+    def _least_share(self, route: Route) -> float:
+        return limits(self._policy(route), self._gatherer.partitions, HotKind.KEY).keep_share
+
+    def _policy(self, route: Route) -> Policy:
+        """That of the tenant whose the route's key was when it was planned."""
+        return self._policies.of_tenant(None if route.tenant is None else route.tenant.encode())
 
     def _ineffective(self, route: Route, seen: Seen, found: Effect, windows: int) -> Ineffective:
         reason = found.reason or ""
@@ -254,7 +265,7 @@ class Judging:
             reason=reason,
             numbers={name: round(value, 6) for name, value in found.numbers.items()},
             advice=sentence(what, REASONS[reason][1], None),
-            retired=self._policies.of(route.base_key).retire_ineffective,
+            retired=self._policy(route).retire_ineffective,
         )
 
 

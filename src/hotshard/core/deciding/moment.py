@@ -34,6 +34,8 @@ class Measured(NamedTuple):
     loads_s: float | None = None
     #: The part of its load, 0 to 1, that its largest sub-unit surely has; None: not known.
     largest_sub: float | None = None
+    #: The one tenant of the key; None: it has none, or that is not known.
+    tenant: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from hotshard.core.deciding.book import LIVE
 from hotshard.core.deciding.drafting import why_not_given
 from hotshard.core.deciding.wishes import DETECTOR, differ_at_the_tail
 from hotshard.core.planning.allowed import forbidden
+from hotshard.core.policy.choosing import Policies
 from hotshard.core.topic import Mode, Ordering
 from hotshard.core.wire.command import CommandKind
 from hotshard.core.wire.names import key_bytes
@@ -74,7 +75,9 @@ class Desk:
         """
         if self.wishes.frozen is not None or self.wishes.split(key_bytes(plan.key, plan.key_b64)) is not None:
             return False
-        pause_s = max(LEAST_PAUSE_S, self.spec.policy.flap_window_s)
+        policies = Policies(self.spec.policy, self.spec.tenant_policies)
+        policy = policies.of_tenant(None if plan.tenant is None else plan.tenant.encode())
+        pause_s = max(LEAST_PAUSE_S, policy.flap_window_s)
         given = Given(by=DETECTOR, at_ms=now_ms, reason=plan.reason)
         until_ms = now_ms + round(pause_s * 1000)
         return self.wishes.pause(Pause(key=plan.key, key_b64=plan.key_b64, until_ms=until_ms, given=given))
