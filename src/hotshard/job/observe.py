@@ -14,16 +14,18 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from faust.types import TP
 
-from hotshard.core.panes.cutting import PartitionPanes, start_offset
+from hotshard.core.panes.cutting import PartitionPanes
 from hotshard.core.panes.pulse import Pulse
 from hotshard.core.wire import pane as wire
 from hotshard.doors.kafka.contract import Out, Publisher
-from hotshard.errors import HotshardError, UnavailableError
+from hotshard.errors import HotshardError
 from hotshard.job.held import Held
+from hotshard.job.progress import progress_of
 from hotshard.job.quiet import Teller
+from hotshard.job.starts import Offsets, Starts
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Collection, Mapping
 
     from hotshard.core.slab import Slab
     from hotshard.doors.clock import Clock
@@ -42,16 +44,8 @@ _PANES: Final = "the panes topic"
 _OFFSETS: Final = "the offsets of the group on the sources"
 
 
-class MirrorConsumer(Protocol):
+class MirrorConsumer(Offsets, Protocol):
     """What the observer asks of the consumer that feeds it."""
-
-    async def commit_once(self, offsets: Mapping[TP, int], generation: int) -> bool: ...
-
-    async def committed(self, places: Collection[TP]) -> Mapping[TP, int]: ...
-
-    async def earliest(self, places: Collection[TP]) -> Mapping[TP, int]: ...
-
-    async def latest(self, places: Collection[TP]) -> Mapping[TP, int]: ...
 
     async def marks(self) -> Mapping[TP, tuple[int, int, int]]: ...
 
@@ -81,9 +75,9 @@ class Observer:
         self._clock = clock
         self._says = says
         self._held = Held()
+        self._starts = Starts(what.new)
         #: By production topic, made anew with every assignment.
         self._pulses: dict[str, Pulse] = {}
-        self._new = set(what.new)
         self._early_at_s = 0.0
         self._tell = Teller(log)
         self.consumer: MirrorConsumer | None = None
@@ -94,37 +88,15 @@ class Observer:
     # -- what the consumer group says ------------------------------------------------------------
 
     async def assigned(self, places: Collection[TP], generation: int) -> Mapping[TP, int]:
-        """Start counting these partitions from their committed offsets; returns where each starts.
-
-        A partition without a committed offset appeared after the group began (a new group commits
-        its start for all of them beforehand): it begins at its earliest record. Those of a source
-        that is new to a running group begin at their end.
-        """
+        """Start counting these partitions; returns where each starts."""
         self._held.renew(generation)
-        committed = await self._consumer().committed(places) if places else {}
-        earliest = await self._consumer().earliest(places) if places else {}
-        new = [place for place in places if place.topic in self._new and place not in committed]
-        begun = {**(await self._consumer().latest(new) if new else {}), **committed}
-        starts = {place: start_offset(begun.get(place), earliest[place], None) for place in places}
-        await self._commit_starts(starts, committed, generation)
-        self._new -= {place.topic for place in places}
+        starts = await self._starts.find(self._consumer(), dict.fromkeys(places), generation)
         self._pulses = {name: self._pulse(name, places) for name in {self._source(each).spec.name for each in places}}
         if self._held.generation != generation:
             return {}  # taken away meanwhile
         for place, start in starts.items():
             self._open(place, start)
         return starts
-
-    async def _commit_starts(self, starts: Mapping[TP, int], committed: Mapping[TP, int], generation: int) -> None:
-        """Commit each start that is not the committed offset, before anything is counted from there.
-
-        That a pane starts at a committed offset is what lets it confirm the one before.
-        """
-        fresh = {place: start for place, start in starts.items() if committed.get(place) != start}
-        if fresh and not await self._consumer().commit_once(fresh, generation):
-            raise UnavailableError(
-                "the start offsets could not be committed; check that Kafka's group coordinator runs"
-            )
 
     def revoked(self) -> None:
         """The partitions are taken away: uncommitted panes are dropped, the next owner counts them again."""
@@ -192,13 +164,11 @@ class Observer:
             UnavailableError, RefusedError: as the publisher says.
 
         """
-        marks = await self._consumer().marks()
-        by_source: dict[str, list[wire.Mark]] = defaultdict(list)
-        for place, panes in self._held.panes.items():
-            _, end, _ = marks.get(place, (0, 0, 0))
-            by_source[place.topic].append(self._mark(place, panes, end))
-        if by_source:
-            await self._publisher.publish([self._out(message) for message in self._progress(by_source)])
+        ends = {place: end for place, (_, end, _) in (await self._consumer().marks()).items()}
+        what, now_ms = self._what, self._clock.now_ms()
+        messages = progress_of(self._held, ends, what.sources, worker=what.worker, now_ms=now_ms)
+        if out := [self._out(message) for message in messages]:
+            await self._publisher.publish(out)
 
     # -- cutting ---------------------------------------------------------------------------------
 
@@ -260,12 +230,8 @@ class Observer:
         doubted, generation = self._held.doubted, self._held.generation
         if not doubted:
             return
-        committed = await self._consumer().committed(doubted)
-        earliest = await self._consumer().earliest(doubted)
-        starts = {
-            place: start_offset(committed.get(place), earliest[place], self._held.watermark(place)) for place in doubted
-        }
-        await self._commit_starts(starts, committed, generation)
+        marks = {place: self._held.watermark(place) for place in doubted}
+        starts = await self._starts.find(self._consumer(), marks, generation)
         opened = {
             place: self._open(place, starts[place])
             for place, panes in doubted.items()
@@ -315,22 +281,6 @@ class Observer:
         here = sum(place.topic in sources for place in places)
         first = next(iter(sources.values()))
         return Pulse(first.spec, first.production or first.partitions, min(1.0, here / max(1, every)))
-
-    def _mark(self, place: TP, panes: PartitionPanes, end: int) -> wire.Mark:
-        readable = max(end, panes.position)
-        return wire.Mark(place.partition, panes.committed_start, panes.position, readable, self._held.generation)
-
-    def _progress(self, by_source: Mapping[str, list[wire.Mark]]) -> Iterable[wire.Progress]:
-        for name, marks in by_source.items():
-            source = self._what.sources[name]
-            yield wire.Progress(
-                topic=source.spec.name,
-                source=name,
-                worker=self._what.worker,
-                sent_ms=self._clock.now_ms(),
-                partitions=source.partitions,
-                marks=tuple(marks),
-            )
 
     def _source(self, place: TP) -> Source:
         return self._what.sources[place.topic]
