@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hotshard.core.deciding.drafting import advised
 from hotshard.core.deciding.moment import Measured
 from hotshard.core.panes.placing import partition_of_names
-from hotshard.core.panes.tenancy import stands_beside, tenant_in_key, view_tenant
+from hotshard.core.panes.tenancy import has_subs, stands_beside, tenant_in_key, view_subs, view_tenant
 from hotshard.core.panes.view import View
 from hotshard.core.planning.allowed import forbidden
 from hotshard.core.policy.acting import worth_acting
@@ -36,8 +36,10 @@ _TURNED = {
     (HotKind.TENANT, False): EventType.HOTTENANT_COOLED,
 }
 
+#: So long after a key turned hot its sub-units are counted: workers have heard of it, and closed a pane or two.
+_SUBS_S: Final = 3.0
 #: The short view must show a key so much hotter than the long one for plans to be made on it.
-_CLEARLY = 1.25
+_CLEARLY: Final = 1.25
 
 
 class Found(NamedTuple):
@@ -57,8 +59,9 @@ class TopicHeat:
         self._partitions = partitions
         self._now_ms = now_ms
         place = partition_of_names(spec, partitions)
-        self._fast = View(round(policy.fast_view_s * 1000), place)
-        self._slow = View(round(policy.slow_view_s * 1000), place)
+        self._has_subs = has_subs(spec)
+        self._fast = View(round(policy.fast_view_s * 1000), place, has_subs=self._has_subs)
+        self._slow = View(round(policy.slow_view_s * 1000), place, has_subs=self._has_subs)
         # What is heard again covers the views as they were then, their silences included.
         begun_ms, until_ms = (now_ms, now_ms) if head is None else (head.registry_epoch, head.at_ms)
         self._fast.expire(max(begun_ms, until_ms - round(policy.fast_view_s * 1000)))
@@ -157,19 +160,26 @@ class TopicHeat:
         policy = self.policies.of(key)
         loads_s = self._loads_s(view, totals)
         acting = None if most is None else worth_acting(policy, bounds.lower, totals, loads, most, loads_s=loads_s)
+        subs = view_subs(key, view, self._spec.load) if self._has_subs else None
         return Measured(
             load=sum(current.values()),
             current=current,
             share=totals.share(bounds.lower),
             lower=bounds.lower,
             upper=bounds.upper,
-            worth_acting=acting is not None and acting.acts,
+            worth_acting=acting is not None and acting.acts and not self._awaits_subs(key),
             worth_fitting=acting is not None and acting.fits,
             policy=policy,
             acting=acting,
             loads_s=loads_s,
             tenant=self.of(key),
+            largest_sub=None if subs is None else subs.largest_sub,
         )
+
+    def _awaits_subs(self, key: bytes) -> bool:
+        """Whether the sub-units of a key that has just turned hot are still to be counted: no plan before that."""
+        since_ms = self._keys.since_ms(key) if self._has_subs else None
+        return since_ms is not None and 0 <= self._now_ms - since_ms < _SUBS_S * 1000
 
     def _loads_s(self, view: View, totals: Totals) -> float:
         """The seconds that :attr:`loads` stand for: the view's whole span, where they were evened to that."""

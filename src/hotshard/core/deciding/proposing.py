@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hotshard.core.planning.allowed import forbidden
 from hotshard.core.planning.placement import plan_split
-from hotshard.core.planning.resize import resize, stands
+from hotshard.core.planning.resize import outgrown, resize, stands
 from hotshard.core.planning.score import spread, with_load, without_load
 from hotshard.core.planning.situation import HotLoad
 from hotshard.core.planning.terms import pinned as pinned_terms
@@ -75,6 +75,8 @@ class Proposer:
         if not self.stands(standing, len(loads)):
             # Its shards may lie anywhere: planned as if it had none.
             return _new(hot._replace(current=None), background, terms)
+        if (refusal := outgrown(hot, background, terms)) is not None:
+            return refusal
         plan = resize(hot, standing, background, terms)
         return None if plan is None or self._is_held(plan, standing, sight, pinned) else plan
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from hotshard.core.keys import tenant_of
-from hotshard.core.topic import KeyLayout, Place
+from hotshard.core.policy.chance import beyond_chance
+from hotshard.core.topic import KeyLayout, Load, Place
 from hotshard.core.wire.pane import sub_parts
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from hotshard.core.topic import TopicSpec
     from hotshard.core.wire.pane import HeavyList
 
-#: Of a tenant in a view, keys with one in so many of its load are looked at.
+#: Of a tenant, or a key, in a view, keys, or sub-units, with one in so many of its load are looked at.
 _WORTH_A_LOOK: Final = 100
 
 
@@ -28,6 +29,11 @@ def stands_beside(spec: TopicSpec) -> bool:
 def has_tenants(spec: TopicSpec) -> bool:
     """Whether the topic has tenants anywhere."""
     return stands_beside(spec) or (spec.tenant.place is Place.KEY and spec.layout is not KeyLayout.ENTITY)
+
+
+def has_subs(spec: TopicSpec) -> bool:
+    """Whether the detector can see discriminators in the topic's records."""
+    return spec.discriminator.place in (Place.HEADER, Place.JSON)
 
 
 def tenant_in_key(key: bytes, spec: TopicSpec) -> bytes | None:
@@ -111,6 +117,20 @@ def window_subs(key: bytes, upper: int, closed: ClosedWindow) -> SubParts | None
             if base == key:
                 lowers[sub] = lowers.get(sub, 0) + row.lower
     return SubParts(min(1.0, max(lowers.values()) / upper), len(lowers)) if lowers and upper > 0 else None
+
+
+def view_subs(key: bytes, view: View, load: Load) -> SubParts | None:
+    """The sub-units of a base key in a view, as far as they were counted; None where none was seen.
+
+    What was counted may be a moment's, so the part of the largest allows for chance.
+    """
+    counted = view.counted_exactly(key)
+    names = view.subs.candidates(max(1, counted // _WORTH_A_LOOK)) if counted else []
+    lowers = [lower for name, lower, _ in names if sub_parts(name)[0] == key]
+    if not lowers:
+        return None
+    mean = 1.0 if load is Load.RECORDS else view.load / max(1, view.keyed)
+    return SubParts(min(1.0, beyond_chance(max(lowers), mean) / counted), len(lowers))
 
 
 def view_tenant(tenant: bytes, view: View, tenancy: Owned) -> TenantParts | None:

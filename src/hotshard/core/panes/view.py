@@ -22,8 +22,8 @@ class _Held:
     """One version of a pane in the view."""
 
     __slots__ = (
-        "cut_ms", "end", "generation", "is_in", "keys", "loads", "opened_ms", "place", "start", "subs", "tenant_of",
-        "tenants", "unkeyed_load",
+        "cut_ms", "end", "exact", "generation", "is_in", "keyed", "keys", "loads", "opened_ms", "place", "start",
+        "subs", "tenant_of", "tenants", "unkeyed_load",
     )  # fmt: skip
 
     def __init__(self, pane: Pane, keys: Listed, tenants: Listed, subs: Listed | None) -> None:
@@ -39,6 +39,9 @@ class _Held:
         self.subs = subs
         self.tenant_of = pane.tenant_of
         self.unkeyed_load = pane.unkeyed_load
+        #: What is looked at where keys have sub-units.
+        self.exact: Mapping[bytes, int] = {}
+        self.keyed = 0
         self.is_in = True
 
     def clashes(self, pane: Pane) -> bool:
@@ -52,10 +55,12 @@ class View:
     Putting a pane in and its leaving cost as much as it has rows, whatever else is in the view.
 
     ``partition_of`` gives the production partition of a key as it travels, where that is not the
-    source's (None: not known).
+    source's (None: not known). ``has_subs``: whether records have discriminators, see :meth:`counted_exactly`.
     """
 
-    def __init__(self, span_ms: int, partition_of: Callable[[bytes], int | None] | None = None) -> None:
+    def __init__(
+        self, span_ms: int, partition_of: Callable[[bytes], int | None] | None = None, *, has_subs: bool = False
+    ) -> None:
         self.keys = SlidingSums()
         self.tenants = SlidingSums()
         #: Sub-units of the keys that are counted exactly, by the names they travel under.
@@ -63,6 +68,10 @@ class View:
         #: Load of all keyed records, and of those without a key that have a tenant beside it.
         self.load = 0
         self.unkeyed_load = 0
+        #: Records that have a key, where there are sub-units; else 0.
+        self.keyed = 0
+        self._has_subs = has_subs
+        self._exact: dict[bytes, int] = {}
         self._span_ms = span_ms
         self._partition_of = partition_of
         self._loads: dict[int, int] = {}
@@ -114,6 +123,9 @@ class View:
         self._held.setdefault(new.place, {})[pane.start] = new
         self._fresh.append(new)
         self.unkeyed_load += pane.unkeyed_load
+        if self._has_subs:
+            new.exact, new.keyed = pane.exact, pane.records - pane.unkeyed
+            self._count_exact(new, 1)
         for partition, load in pane.loads.items():
             self._add_load(partition, load)
 
@@ -187,6 +199,13 @@ class View:
                     loads[partition] = loads.get(partition, 0) + load
         return loads
 
+    def counted_exactly(self, key: bytes) -> int:
+        """The load of a key, under all its names, in the panes that counted it exactly, and its sub-units with it.
+
+        0 where records have no discriminators.
+        """
+        return sum(self._exact.get(name, 0) for name in self.keys.names_of(key))
+
     def owner(self, key: bytes) -> bytes | None:
         """The one tenant that stands beside a base key in all panes that list it; None where there is none.
 
@@ -237,8 +256,16 @@ class View:
         if held.subs is not None:
             self.subs.remove(held.subs)
         self.unkeyed_load -= held.unkeyed_load
+        self._count_exact(held, -1)
         for partition, load in held.loads.items():
             self._add_load(partition, -load)
+
+    def _count_exact(self, held: _Held, sign: int) -> None:
+        self.keyed += sign * held.keyed
+        for name, load in held.exact.items():
+            self._exact[name] = self._exact.get(name, 0) + sign * load
+            if not self._exact[name]:
+                del self._exact[name]
 
     def _add_load(self, partition: int, load: int) -> None:
         self.load += load

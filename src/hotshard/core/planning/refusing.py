@@ -38,10 +38,10 @@ def is_to_be_moved(now: Situation) -> bool:
     return too_small and worth_moving(now.load, now.crest, now.limit)
 
 
-def hot_sub_unit(now: Situation) -> Refusal | None:
-    """The key's largest sub-unit alone is more than the least loaded partition may carry besides."""
+def hot_sub_unit(now: Situation, slack: float = 1.0) -> Refusal | None:
+    """The key's largest sub-unit alone is more, by ``slack``, than the least loaded partition may carry besides."""
     room = now.limit - min(now.background)
-    if now.terms.forced or not sub_unit_too_large(now.sub, room):
+    if now.terms.forced or not sub_unit_too_large(now.sub, room * slack):
         return None
     part = now.sub / now.load
     detail = f"its largest sub-unit has {part:.0%} of it, and no partition has room for more than {room / now.load:.0%}"

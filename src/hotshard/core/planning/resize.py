@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from hotshard.core.keys import with_suffix
 from hotshard.core.planning.fitting import Fit, choices, enough, fewest, least_loaded
 from hotshard.core.planning.placement import planned
+from hotshard.core.planning.refusing import hot_sub_unit
 from hotshard.core.planning.score import spread
 from hotshard.core.planning.situation import HotLoad, Situation, Terms, situation
 from hotshard.core.planning.suffixes import find_suffixes, reachable
@@ -15,7 +16,9 @@ from hotshard.core.topic import Carry
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hotshard.core.planning.verdict import Plan
+    from hotshard.core.planning.verdict import Plan, Refusal
+
+_OUTGROWN: Final = 1.25
 
 
 class Standing(Protocol):
@@ -76,6 +79,14 @@ def stands(key: bytes, standing: Standing, terms: Terms, partition_count: int) -
     shards = [with_suffix(key, suffix) for suffix in standing.suffixes]
     lands = ([each.partition(shard, partition_count) for shard in shards] for each in terms.partitioners)
     return all(places == list(standing.partitions) for places in lands)
+
+
+def outgrown(hot: HotLoad, background: Sequence[float], terms: Terms) -> Refusal | None:
+    """Why a plan that stands is to be given up: a sub-unit of the key, which no shard divides, has outgrown it.
+
+    It must have a quarter more than there is room for, so that plans do not come and go.
+    """
+    return hot_sub_unit(situation(hot, background, terms), _OUTGROWN)
 
 
 def same_shards(one: Standing, other: Standing) -> bool:
