@@ -12,7 +12,7 @@ from hotshard.core.causes.evidence import LagEvidence, PartitionLag
 from hotshard.core.deciding.effect import SHOW_S, WINDOWS
 from hotshard.core.deciding.recalled import RECENT
 from hotshard.core.keys import with_suffix
-from hotshard.core.topic import Mode, Ordering
+from hotshard.core.topic import Field, Mode, Ordering, Place
 from hotshard.core.wire import event as wire_event
 from hotshard.core.wire.event import Event, EventType, Finding, Ineffective, PlanChange, Skewed
 from hotshard.core.wire.route import RouteState, Treatment
@@ -33,9 +33,11 @@ FLOOD = CALM | {HOT: 400}
 class Lived:
     """Seconds of traffic heard by one decider; keys lie where the partitioner puts them, or where they are put."""
 
-    def __init__(self, of: TopicSpec | None = None) -> None:
+    def __init__(self, of: TopicSpec | None = None, owners: Mapping[bytes, bytes] | None = None) -> None:
         self.hearing = Hearing(setup(of or spec()))
         self.traffic = Traffic()
+        #: The tenants that were seen beside keys.
+        self.owners = owners
 
     @property
     def events(self) -> list[Event]:
@@ -58,7 +60,8 @@ class Lived:
             there[(places or {}).get(name, PLACE(name))][name] = load
         for partition, held in there.items():
             if held:
-                self.hearing.hear(self.traffic.cut(partition, held), self.traffic.now_ms)
+                pane = self.traffic.cut(partition, held, tenant_of=self.owners)
+                self.hearing.hear(pane, self.traffic.now_ms)
         self.hearing.hear(self.traffic.progress(), self.traffic.now_ms)
         self.hearing.tick(self.traffic.now_ms)
 
@@ -300,6 +303,18 @@ def test_a_plan_that_does_not_help_is_retired_where_the_policy_says_so() -> None
     assert lived.route().state is RouteState.RETIRED
     lived.seconds(50, FLOOD)
     assert lived.route().state is RouteState.ACTIVE
+
+
+@pytest.mark.parametrize("tenant", [Field(Place.KEY), Field(Place.HEADER, "tenant")])
+def test_a_plan_that_does_not_help_ends_as_the_policy_of_its_tenant_says_wherever_that_stands(tenant: Field) -> None:
+    beside = tenant.place is not Place.KEY
+    own = {"acme": replace(QUICK, retire_ineffective=True, flap_window_s=30)}
+    lived = Lived(spec(tenant=tenant, tenant_policies=own), {HOT: b"acme"} if beside else None)
+    assert lived.split().tenant == "acme"
+    lived.seconds(long_enough(), FLOOD)
+    assert [(missed.tenant, missed.retired) for missed in ineffective(lived)] == [("acme", True)]
+    lived.seconds(30, FLOOD)
+    assert lived.route().state is RouteState.ACTIVE, "its flap window is over, the topic's is not"
 
 
 def test_a_plan_in_shadow_has_no_effect_to_be_judged() -> None:

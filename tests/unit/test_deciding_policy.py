@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from unittest.mock import ANY
+
+import pytest
 
 from hotshard.core.wire.event import EventType, Finding
 from hotshard.core.wire.route import RouteState
@@ -91,6 +94,36 @@ def test_each_tenant_has_its_own_policy_also_for_itself() -> None:
     ]
     both = {kind for kind, _, _ in findings(lived().seconds(6, traffic))}
     assert both == {"hotkey.detected", "hottenant.detected"}
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        {"policy": replace(QUICK, tenant_on_load_per_s=80)},
+        {"tenant_policies": {"t1": replace(QUICK, tenant_on_share=0.08)}},
+    ],
+)
+def test_a_window_says_why_of_what_is_hot_by_a_rate_or_by_a_policy_of_its_own(made: dict[str, Any]) -> None:
+    traffic = {name: 10 if name.startswith(b"t1\x1f") else load for name, load in CALM.items()}
+    world = lived(**made)
+    assert findings(world.seconds(8, traffic)) == [("hottenant.detected", "t1", ANY)]
+    report = world.hearing.told.reports[-1]
+    assert (report.hot_tenants, report.cause) == (("t1",), "hot_tenant")
+
+
+def test_a_window_says_why_of_what_is_hot_by_a_share_of_its_own_partition() -> None:
+    world = lived(replace(QUICK, on_share=1.0, on_partition_share=0.5))
+    world.seconds(8, ELSEWHERE | {HOT: 400})
+    report = world.hearing.told.reports[-1]
+    assert (report.hot_keys, report.cause) == ((HOT.decode(),), "hot_key")
+
+
+def test_what_is_only_held_hot_is_not_why_a_window_is_as_it_is() -> None:
+    world = lived(replace(QUICK, hold_s=30))
+    world.seconds(6, CALM | {HOT: 400})
+    world.seconds(8, CALM)
+    report = world.hearing.told.reports[-1]
+    assert (report.hot_keys, report.cause) == ((HOT.decode(),), "none")
 
 
 def test_what_flaps_is_held_and_that_outlasts_a_restart() -> None:

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hotshard.core.policy.evidence import Heat, HeatReason, Part, Totals, ViewTotals, own_part
-from hotshard.core.policy.rules import cold_reason, hot_reason, limits, with_times_the_load
+from hotshard.core.policy.rules import cold_reason, hot_reason, limits, surely_keeps, with_times_the_load
 from hotshard.core.policy.thresholds import Policy
 from hotshard.core.wire.route import HotKind
 
@@ -160,6 +160,28 @@ def test_every_rule_has_a_case() -> None:
     assert {case.hot for case in CASES} | {case.cold for case in CASES} == {None, *HeatReason} - {
         HeatReason.FLAPPING
     }  # of the machine, which has a memory
+
+
+@pytest.mark.parametrize(
+    ("keeps", "case"),
+    [
+        (False, Case("share below keep by its lower bound", slow=Bounds(1136, 2000))),
+        (True, Case("share at keep", slow=Bounds(1137, 1137))),
+        (False, Case("rate below keep", slow=Bounds(1999, 9000), slow_view=VAST[1], policy=RATE)),
+        (True, Case("rate at keep", slow=Bounds(2000, 2000), slow_view=VAST[1], policy=RATE)),
+        (False, Case("part below keep", slow_part=Part(0.24, 0.9), policy=PART)),
+        (True, Case("part at keep", slow_part=Part(0.25, 0.25), policy=PART)),
+        (False, Case("a part, and no share of one is set", slow_part=Part(1, 1))),
+        (False, Case("no load at all", slow=Bounds(0, 0), slow_view=Totals(0, 10.0))),
+    ],
+    ids=lambda each: each.name if isinstance(each, Case) else "",
+)
+def test_what_holds_surely_what_keeps_it_hot(keeps: bool, case: Case) -> None:  # noqa: FBT001
+    to, view = limits(case.policy, 12, HotKind.KEY), case.slow_view
+    heat = Heat(b"key", case.fast, case.slow, case.fast_part, case.slow_part)
+    assert surely_keeps(heat, view, to) is keeps
+    # Then no rule of the share calls it cold.
+    assert not keeps or cold_reason(heat, ViewTotals(case.fast_view, view), to) not in {"gone", "share_below"}
 
 
 def test_without_a_share_of_its_own_a_policy_takes_the_least_worth_splitting() -> None:

@@ -14,14 +14,15 @@ from hotshard.core.panes.tenancy import Tenancy, window_subs, window_tenant
 from hotshard.core.partitioners import partitioner
 from hotshard.core.planning.allowed import forbidden
 from hotshard.core.planning.terms import terms_of
+from hotshard.core.policy.evidence import Heat, Totals, own_part
 from hotshard.core.policy.fairness import bearable_load
-from hotshard.core.policy.rules import limits
+from hotshard.core.policy.rules import limits, surely_keeps
 from hotshard.core.topic import Load, PartitionsFrom
 from hotshard.core.wire.names import key_bytes
 from hotshard.core.wire.route import HotKind, RouteState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from hotshard.core.causes.evidence import LagEvidence
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from hotshard.core.panes.window import ClosedWindow
     from hotshard.core.planning.situation import Terms
     from hotshard.core.policy.choosing import Policies
+    from hotshard.core.policy.evidence import Part
+    from hotshard.core.policy.rules import Limits
     from hotshard.core.topic import TopicSpec
     from hotshard.core.wire.report import HeavyReport, WindowReport
 
@@ -65,8 +68,12 @@ class Gatherer:
         loads = tuple(closed.loads.get(partition, 0) for partition in range(self.partitions))
         listed = tuple(_name(row) for row in report.keys[:_LISTED])
         places = self.places_of(closed, {*listed, *hot_keys})
-        keys = self._hot(HotKind.KEY, report.keys, hot_keys, sum(loads))
-        tenants = self._hot(HotKind.TENANT, report.tenants, hot_tenants, sum(loads) + closed.totals.unkeyed_load)
+        keyed = Totals(sum(loads), (closed.end_ms - closed.start_ms) / 1000)
+        every = keyed._replace(load=keyed.load + closed.totals.unkeyed_load)
+        hot = _named(report.keys, hot_keys)
+        parts = {name: own_part(row, places.get(name, {}), closed.loads) for name, row in hot}
+        keys = self._hot(HotKind.KEY, hot, keyed, parts)
+        tenants = self._hot(HotKind.TENANT, _named(report.tenants, hot_tenants), every, {})
         tenancy = Tenancy.of_window(closed, self.spec) if tenants else None
         return Evidence(
             partitions=self.partitions,
@@ -174,24 +181,28 @@ class Gatherer:
     # -- what is hot -----------------------------------------------------------------------------
 
     def _hot(
-        self, kind: HotKind, rows: Iterable[HeavyReport], hot: AbstractSet[bytes], load: int
+        self,
+        kind: HotKind,
+        hot: Iterable[tuple[bytes, HeavyReport]],
+        window: Totals,
+        parts: Mapping[bytes, Part | None],
     ) -> tuple[HotName, ...]:
-        """What is hot, and in this window holds what keeps it hot; the heaviest first."""
+        """Of what is hot, what holds in this window what keeps it hot; ``parts`` are of their own partitions' load."""
         return tuple(
             HotName(
                 name=name,
                 lower=row.lower,
                 upper=row.upper,
-                share=row.lower / load if load else 0.0,
+                share=window.share(row.lower),
                 tenant=None if row.tenant is None else row.tenant.encode(),
             )
-            for name, row in sorted(((_name(row), row) for row in rows), key=lambda each: (-each[1].lower, each[0]))
-            if name in hot and row.lower >= self._keep_share(kind, row) * load
+            for name, row in hot
+            if surely_keeps(Heat(name, None, row, None, parts.get(name)), window, self._limits(kind, name, row))
         )
 
-    def _keep_share(self, kind: HotKind, row: HeavyReport) -> float:
-        tenant = _name(row) if kind is HotKind.TENANT else row.tenant and row.tenant.encode()
-        return limits(self.policies.of_tenant(tenant or None), self.partitions, kind).keep_share
+    def _limits(self, kind: HotKind, name: bytes, row: HeavyReport) -> Limits:
+        tenant = name if kind is HotKind.TENANT else row.tenant and row.tenant.encode()
+        return limits(self.policies.of_tenant(tenant or None), self.partitions, kind)
 
     def _key(self, key: HotName, closed: ClosedWindow, places: Places) -> HotName:
         """A hot key with where it lies, its sub-units, and what is done about it."""
@@ -244,6 +255,12 @@ class Gatherer:
             share=limits(self.policies.of_tenant(tenant.name), self.partitions, HotKind.TENANT).keep_share,
             tenants=totals.distinct_tenants if totals.all_tenants else None,
         )
+
+
+def _named(rows: Iterable[HeavyReport], hot: AbstractSet[bytes]) -> Sequence[tuple[bytes, HeavyReport]]:
+    """The rows of what is hot, by name, the heaviest first."""
+    found = ((name, row) for row in rows if (name := _name(row)) in hot)
+    return sorted(found, key=lambda each: (-each[1].lower, each[0]))
 
 
 def _name(row: HeavyReport) -> bytes:

@@ -236,11 +236,21 @@ def load_surely_below(heat: Heat, slow: Totals, to: Limits) -> bool:
     return slow.per_s(heat.slow.upper) < to.name_per_s * to.keep_ratio
 
 
+def surely_keeps(heat: Heat, slow: Totals, to: Limits) -> bool:
+    """The lower bound reaches the keep part of something that turns it on."""
+    part = None if heat.slow_part is None else heat.slow_part.lower
+    return _reaches_any(heat.slow.lower, part, slow, to, to.keep_ratio)
+
+
 def _below_all(heat: Heat, slow: Totals, to: Limits, ratio: float) -> bool:
-    upper = heat.slow.upper
-    if not slow.load or slow.share(upper) >= to.on_share * ratio:
-        return False
-    if to.on_per_s is not None and slow.per_s(upper) >= to.on_per_s * ratio:
-        return False
-    part = heat.slow_part
-    return to.on_partition_share is None or part is None or part.upper < to.on_partition_share * ratio
+    part = None if heat.slow_part is None else heat.slow_part.upper
+    return bool(slow.load) and not _reaches_any(heat.slow.upper, part, slow, to, ratio)
+
+
+def _reaches_any(load: int, part: float | None, slow: Totals, to: Limits, ratio: float) -> bool:
+    """Whether a load, or the part of its own partition that it is, reaches this part of anything that turns it on."""
+    if slow.load and slow.share(load) >= to.on_share * ratio:
+        return True
+    if to.on_per_s is not None and slow.per_s(load) >= to.on_per_s * ratio:
+        return True
+    return to.on_partition_share is not None and part is not None and part >= to.on_partition_share * ratio
