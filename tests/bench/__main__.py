@@ -36,6 +36,9 @@ PARTS: Final = {part.name: part for part in (live.PART, memory.PART, scale.PART,
 def main() -> int:
     options = _options()
     quieten()
+    if options.compare and not options.compare.exists():
+        say(f"{options.compare} is not there to compare with; --store makes it")
+        return 2
     stored = json.loads(options.compare.read_text()) if options.compare else {}
     said: dict[str, Any] = {}
     worst = 0

@@ -11,6 +11,7 @@ its bounds: every record of that key's partition is read again, by another clien
 from __future__ import annotations
 
 import asyncio
+import statistics
 import sys
 import time
 from collections import Counter
@@ -195,14 +196,15 @@ def judged(
 ) -> dict[str, float | None]:
     """What is wrong with the reports."""
     even, whole = _PER_S * _WINDOW_MS / 1000, reports.whole()
-    off = max((abs(records / even - 1) for records in whole), default=0.0)
+    off = [abs(records / even - 1) for records in whole] or [0.0]
     named, wrong = reports.out_of_bounds(key, partition, offsets)
     return rounded(
         {
             "windows": len(whole),
             "not_whole": reports.not_whole(),
             "holes": reports.holes(ends),
-            "most_off_even_percent": 100 * off,
+            "median_off_even_percent": 100 * statistics.median(off),
+            "most_off_even_percent": 100 * max(off),
             "reports_that_name_a_key": named,
             "counts_out_of_bounds": wrong,
         }
