@@ -34,6 +34,15 @@ def parsers() -> Iterator[tuple[str, argparse.ArgumentParser]]:
             yield from action.choices.items()
 
 
+def every_action(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    """Of a parser and of all below it."""
+    for action in actions(parser):
+        yield action
+        if isinstance(action.choices, Mapping):
+            for below in action.choices.values():
+                yield from every_action(below)
+
+
 def actions(parser: argparse.ArgumentParser) -> list[argparse.Action]:
     return parser._actions  # noqa: SLF001 -- argparse shows them nowhere else
 
@@ -58,6 +67,14 @@ def test_every_flag_names_its_environment_variable(name: str, parser: argparse.A
     for action in actions(parser):
         if action.option_strings and not {"--help", "--version"} & set(action.option_strings):
             assert re.search(r"\[env HOTSHARD_[A-Z_<>]+\]$", action.help or ""), action.option_strings
+
+
+def test_a_variable_that_several_commands_read_says_the_same_to_each() -> None:
+    said: dict[str, set[object]] = {}
+    for action in every_action(build_parser({})):
+        if found := re.search(r"\[env (HOTSHARD_[A-Z_<>]+)\]$", action.help or ""):
+            said.setdefault(found[1], set()).add((action.metavar, tuple(action.choices or ()), action.nargs))
+    assert {name: forms for name, forms in said.items() if len(forms) > 1} == {}
 
 
 @pytest.mark.parametrize(("name", "parser"), list(parsers()), ids=lambda value: value if isinstance(value, str) else "")

@@ -108,7 +108,7 @@ def _add_flags(flags: Flags, action: str) -> None:
         return
     if ACTIONS[action].key:
         flags.switch("--base64", "HOTSHARD_KEY_ENCODED", "KEY is the base64 of its bytes")
-    flags.value("--by", "HOTSHARD_BY", "who commands; user@host if not given", metavar="NAME")
+    flags.value("--by", "HOTSHARD_COMMANDED_BY", "who commands; user@host if not given", metavar="NAME")
     flags.value("--reason", "HOTSHARD_REASON", "why, for the history", metavar="TEXT")
     flags.value(
         "--wait", "HOTSHARD_WAIT", f"wait so long until it is obeyed, {WAIT_S:g} if not given; 0: do not wait",
