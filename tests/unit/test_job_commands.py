@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from hotshard.core.topic import Mode, Pin
-from hotshard.core.wire.command import Command, CommandKind
+from hotshard.core.wire.command import START, Command, CommandKind
 from hotshard.core.wire.event import EventType, Ordered, PlanChange
 from hotshard.core.wire.orders import Outcome
 from hotshard.core.wire.route import Route, RouteState
@@ -252,7 +252,7 @@ async def test_an_outage_of_the_registry_is_waited_for_and_nothing_given_meanwhi
     house.registry.store.available = True
     await house.command(CommandKind.FREEZE)
     await eventually(lambda: all(each.commands_after is not None for each in worker.deciding.speaking()))
-    await eventually(lambda: any(each._ordered for each in worker.deciding.speaking()))  # noqa: SLF001
+    await eventually(lambda: any((each.commands_after or START) > START for each in worker.deciding.speaking()))
     await house.live(worker, CALM, 1)
     assert len(ordered(worker)) == 1
     running.cancel()

@@ -14,12 +14,11 @@ import msgspec
 
 from hotshard.core.deciding import events
 from hotshard.core.deciding.book import RouteBook
+from hotshard.core.deciding.commanded import Commanded
 from hotshard.core.deciding.finding import with_cause
 from hotshard.core.deciding.heat import TopicHeat
 from hotshard.core.deciding.judging import Judging
 from hotshard.core.deciding.moment import Moment
-from hotshard.core.deciding.obeying import Desk
-from hotshard.core.deciding.reading import Reading
 from hotshard.core.deciding.routing import Router
 from hotshard.core.deciding.said import Said
 from hotshard.core.deciding.stands import BELIEVED_MS, Stands
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
     from hotshard.core.topic import TopicSpec
     from hotshard.core.wire.command import Page, StreamId
     from hotshard.core.wire.event import Event, Told
-    from hotshard.core.wire.orders import Done
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +62,7 @@ class TopicDecider:
 
     def __init__(self, setup: Setup, head: TopicHead | None, routes: Collection[Route], *, now_ms: int) -> None:
         self._setup = setup
+        self._spec = setup.spec
         self._head = head
         #: What stands in the state topic of this; a new one is made when the first message is heard.
         self._registry_epoch = now_ms if head is None else head.registry_epoch
@@ -81,11 +80,8 @@ class TopicDecider:
         self._stands = Stands(setup.sources, now_ms)
         self._book = RouteBook(routes)
         self._heat = TopicHeat(setup.spec, setup.partitions, head, now_ms)
-        self._reading = Reading(Seen() if head is None else head.seen)
-        self._wishes = Wishes(setup.spec, None if head is None else head.orders, self._heat.of)
-        self._desk = Desk(setup.spec, self._wishes, self._book)
-        #: What came of the commands that were heard and not told of yet.
-        self._ordered: list[Done] = []
+        self._wishes = Wishes(setup.spec, None if head is None else head.orders, self._heat.owners.of)
+        self._commanded = Commanded(setup.spec, self._wishes, self._book, Seen() if head is None else head.seen)
         self._judging = Judging(
             setup.spec, setup.partitions, self._book, self._heat.policies, None if head is None else head.judging
         )
@@ -120,27 +116,19 @@ class TopicDecider:
     @property
     def commands_after(self) -> StreamId | None:
         """Where the next commands are to be read from; None while it may not speak, and would not obey."""
-        return self._reading.position if self._caught_up else None
+        return self._commanded.reading.position if self._caught_up else None
 
     def read_commands_again(self) -> None:
         """The stream of commands may be another one now: read it from its start. What was obeyed is not again."""
-        self._reading.again()
+        self._commanded.reading.again()
 
     def command(self, page: Page, now_ms: int) -> None:
         """Hear what people command: entries of the commands stream read after :attr:`commands_after`.
 
         What is obeyed is told, and remembered, with what is decided next.
         """
-        if not self._caught_up:
-            return
-        for heard in self._reading.unseen(page):
-            command = heard.command
-            if command is None or not command.concerns(self._setup.spec.name):
-                continue
-            # A topic that was never decided on has nothing to retire: what was commanded long ago is over.
-            since_ms = min(now_ms, heard.id.ms) if self._head is None else now_ms
-            self._ordered.append(self._desk.obey(heard, now_ms, since_ms=since_ms))
-            self._reading.dealt(heard)
+        if self._caught_up:
+            self._commanded.hear(page, now_ms, known=self._head is not None)
 
     def passed(self, position: int) -> None:
         """Every message before ``position``, of whichever topic, has been heard."""
@@ -164,7 +152,7 @@ class TopicDecider:
         present = self._stands.present(now_ms)
         moment = Moment(self._registry_epoch, self._next - 1, now_ms)
         told = (*self._tell_orders(moment), *self._judge(moment, present.completeness))
-        judged = self._close_windows(now_ms, present)
+        judged = tuple(self._close_windows(now_ms, present))
         told += tuple(each for window in judged for each in self._tell_judged(window, moment))
         reports = tuple(each.report for each in judged)
         routes = self._book.take_changed()
@@ -187,7 +175,7 @@ class TopicDecider:
         """
         if self._head is None:
             return self._next > 0
-        if self._head.orders != self._wishes.orders() or self._head.seen is not self._reading.seen:
+        if self._head.orders != self._wishes.orders() or self._head.seen is not self._commanded.reading.seen:
             return True
         return (self._head.keys, self._head.tenants) != (self._heat.key_memory, self._heat.tenant_memory)
 
@@ -201,7 +189,7 @@ class TopicDecider:
             return self._tell_turns(self._router.obey(moment), moment)
         found = self._heat.step(moment)
         told = [
-            self._event(each.kind, with_cause(each, self._heat, self._setup.spec), each.epoch, moment) for each in found
+            self._event(each.kind, with_cause(each, self._heat, self._spec), moment.epoch, moment) for each in found
         ]
         told += self._tell_turns(self._route(moment, completeness), moment)
         if told:
@@ -222,31 +210,24 @@ class TopicDecider:
 
     def _tell_orders(self, moment: Moment) -> tuple[Event, ...]:
         """Tell what came of the commands that were heard."""
-        orders, self._ordered = self._ordered, []
-        told = (events.ordered(self._setup.spec.name, done) for done in orders)
+        told = (events.ordered(self._spec.name, done) for done in self._commanded.take_done())
         return tuple(self._event(kind, data, moment.epoch, moment) for kind, data in told)
 
     def _event(self, kind: EventType, data: Told, epoch: Epoch, moment: Moment) -> Event:
         return events.event(kind, data, namespace=self._setup.namespace, epoch=epoch, at_ms=moment.now_ms)
 
-    def _close_windows(self, now_ms: int, present: Present) -> tuple[Judged, ...]:
+    def _close_windows(self, now_ms: int, present: Present) -> Iterable[Judged]:
         hot_keys, hot_tenants = self._heat.hot_keys, self._heat.hot_tenants
-        return tuple(
-            self._judging.window(
+        for closed in self._windows.close(now_ms, present.partitions):
+            report = window_report(
                 closed,
-                window_report(
-                    closed,
-                    self._setup.spec,
-                    partitions=self._setup.partitions,
-                    aliases=self._book.aliases,
-                    hot_keys=hot_keys,
-                    hot_tenants=hot_tenants,
-                ),
+                self._spec,
+                partitions=self._setup.partitions,
+                aliases=self._book.aliases,
                 hot_keys=hot_keys,
                 hot_tenants=hot_tenants,
             )
-            for closed in self._windows.close(now_ms, present.partitions)
-        )
+            yield self._judging.window(closed, report, hot_keys=hot_keys, hot_tenants=hot_tenants)
 
     def _tell_judged(self, judged: Judged, moment: Moment) -> Iterable[Event]:
         """What a window showed that lasts: its epoch is the window's end, that of a plan the plan's own."""
@@ -254,18 +235,18 @@ class TopicDecider:
             epoch = Epoch(self._registry_epoch, judged.skewed.end_ms)
             yield self._event(EventType.PARTITION_SKEW, judged.skewed, epoch, moment)
         for missed in judged.ineffective:
-            retired = missed.retired and self._desk.give_up(missed, moment.now_ms)
+            retired = missed.retired and self._commanded.desk.give_up(missed, moment.now_ms)
             told = msgspec.structs.replace(missed, retired=retired)
             yield self._event(EventType.PLAN_INEFFECTIVE, told, told.epoch, moment)
 
     @property
     def topic(self) -> str:
-        return self._setup.spec.name
+        return self._spec.name
 
     @property
     def wants_lag(self) -> tuple[str, ...]:
         """The groups whose lag is to be read: the topic's, while the window told last said that something is wrong."""
-        return self._setup.spec.groups if self._caught_up and self._judging.is_wrong else ()
+        return self._spec.groups if self._caught_up and self._judging.is_wrong else ()
 
     def hear_lag(self, lag: Iterable[LagEvidence]) -> None:
         """The lag of the topic's groups as it was just read, for the windows that close until the next is heard."""
@@ -277,7 +258,7 @@ class TopicDecider:
         needed = self._oldest_needed(now_ms)
         oldest_open = self._ledger.oldest_open()
         head = TopicHead(
-            topic=self._setup.spec.name,
+            topic=self._spec.name,
             registry_epoch=self._registry_epoch,
             state_version=self._state_version,
             at_ms=now_ms,
@@ -290,7 +271,7 @@ class TopicDecider:
             hot=self._heat.hot_entries(),
             told_at=self._told_at,
             orders=self._wishes.orders(),
-            seen=self._reading.seen,
+            seen=self._commanded.reading.seen,
             judging=self._judging.memory(),
         )
         self._ledger.forget_before(needed)
@@ -298,7 +279,7 @@ class TopicDecider:
 
     def _oldest_needed(self, now_ms: int) -> int:
         """The oldest message that an open window, a view or a stand still needs; open panes come on top of it."""
-        horizon_ms = now_ms - max(BELIEVED_MS, round(self._setup.spec.policy.slow_view_s * 1000))
+        horizon_ms = now_ms - max(BELIEVED_MS, round(self._spec.policy.slow_view_s * 1000))
         while self._recent and self._recent[0][0] < horizon_ms:
             self._recent.popleft()
         recent = self._recent[0][1] if self._recent else None
@@ -314,5 +295,5 @@ class TopicDecider:
             routes=self._book.all(),
             hot=head.hot,
             orders=head.orders,
-            mode=self._setup.spec.mode,
+            mode=self._spec.mode,
         )

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from hotshard.core.wire.event import Event, EventType, Ordered, PlanChange, Skewed
+from hotshard.core.wire.event import Event, EventType, Finding, Ordered, PlanChange, Skewed
+from hotshard.core.wire.names import key_text
+from hotshard.core.wire.route import HotKind
 
 if TYPE_CHECKING:
+    from hotshard.core.policy.evidence import Turned
     from hotshard.core.wire.event import Told
     from hotshard.core.wire.orders import Done
-    from hotshard.core.wire.route import Epoch, Route
+    from hotshard.core.wire.route import Epoch, Route, Treatment
+
+_TURNED: Final = {
+    (HotKind.KEY, True): EventType.HOTKEY_DETECTED,
+    (HotKind.KEY, False): EventType.HOTKEY_COOLED,
+    (HotKind.TENANT, True): EventType.HOTTENANT_DETECTED,
+    (HotKind.TENANT, False): EventType.HOTTENANT_COOLED,
+}
 
 
 def rfc3339(at_ms: int) -> str:
@@ -37,6 +47,39 @@ def _subject(data: Told) -> str:
     if isinstance(data, Ordered):
         return f"command {data.id}"
     return data.key if data.key is not None else f"base64:{data.key_b64}"
+
+
+def turned(  # noqa: PLR0913  # what was seen, each part by itself
+    topic: str,
+    kind: HotKind,
+    turned: Turned,
+    *,
+    tenant: str | None,
+    least: int,
+    treatment: Treatment,
+    partitions: tuple[int, ...],
+) -> tuple[EventType, Finding]:
+    """What is told of a key or tenant that turned hot or cold; ``least`` is the load above which all is known."""
+    text, b64 = key_text(turned.name)
+    return _TURNED[kind, turned.hot], Finding(
+        topic=topic,
+        key=text,
+        key_b64=b64,
+        tenant=tenant,
+        view_s=round(turned.view_s, 3),
+        total=turned.total,
+        lower=turned.lower,
+        upper=turned.upper,
+        share=turned.share,
+        load_per_s=turned.load_per_s,
+        threshold=least,
+        completeness=turned.completeness,
+        since_ms=turned.since_ms,
+        treatment=treatment,
+        reason=str(turned.reason),
+        partitions=partitions,
+        numbers={name: round(value, 6) for name, value in turned.numbers.items()},
+    )
 
 
 def plan_change(route: Route) -> PlanChange:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from hotshard.core.deciding import events
 from hotshard.core.deciding.drafting import advised
 from hotshard.core.deciding.moment import Measured
 from hotshard.core.panes.placing import partition_of_names
-from hotshard.core.panes.tenancy import has_subs, stands_beside, tenant_in_key, view_subs, view_tenant
+from hotshard.core.panes.tenancy import ViewOwners, has_subs, view_subs, view_tenant
 from hotshard.core.panes.view import View
 from hotshard.core.planning.allowed import forbidden
 from hotshard.core.policy.acting import worth_acting
@@ -15,9 +16,8 @@ from hotshard.core.policy.choosing import Policies
 from hotshard.core.policy.evidence import Heat, Part, Totals, Turned, ViewTotals, own_part
 from hotshard.core.policy.machine import HeatMachine
 from hotshard.core.sketching.merging import threshold
-from hotshard.core.wire.event import EventType, Finding
 from hotshard.core.wire.names import key_text
-from hotshard.core.wire.route import Epoch, HotEntry, HotKind, Treatment
+from hotshard.core.wire.route import HotEntry, HotKind, Treatment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -26,15 +26,9 @@ if TYPE_CHECKING:
     from hotshard.core.panes.tenancy import TenantParts
     from hotshard.core.policy.memory import HeatMemory
     from hotshard.core.topic import TopicSpec
+    from hotshard.core.wire.event import EventType, Finding
     from hotshard.core.wire.pane import Pane
     from hotshard.core.wire.state import TopicHead
-
-_TURNED = {
-    (HotKind.KEY, True): EventType.HOTKEY_DETECTED,
-    (HotKind.KEY, False): EventType.HOTKEY_COOLED,
-    (HotKind.TENANT, True): EventType.HOTTENANT_DETECTED,
-    (HotKind.TENANT, False): EventType.HOTTENANT_COOLED,
-}
 
 #: So long after a key turned hot its sub-units are counted: workers have heard of it, and closed a pane or two.
 _SUBS_S: Final = 3.0
@@ -47,7 +41,6 @@ class Found(NamedTuple):
 
     kind: EventType
     finding: Finding
-    epoch: Epoch
 
 
 class TopicHeat:
@@ -70,11 +63,9 @@ class TopicHeat:
         self._factors: dict[View, Mapping[int, float]] = {}
         self._totals = ViewTotals(Totals(0, 0.0, 0.0), Totals(0, 0.0, 0.0))
         self._tenant_totals = self._totals
-        #: Whose keys are, where that is not in them; looked up at most once a second.
-        self._owners: dict[bytes, bytes | None] = {}
-        self._owners_s = 0
+        self.owners = ViewOwners(spec, self._slow)
         #: The policy of each key.
-        self.policies = Policies(policy, spec.tenant_policies, self.of)
+        self.policies = Policies(policy, spec.tenant_policies, self.owners.of)
         self._keys = HeatMachine(self.policies, partitions, memory=None if head is None else head.keys)
         self._tenants = HeatMachine(
             Policies(policy, spec.tenant_policies, lambda tenant: tenant),
@@ -97,6 +88,7 @@ class TopicHeat:
         for view in (self._fast, self._slow):
             view.aliases = aliases
             view.expire(now_ms)
+        self.owners.settle(now_ms)
         self._totals = ViewTotals(
             *(Totals(view.load, view.span_s(now_ms), completeness) for view in (self._fast, self._slow))
         )
@@ -172,7 +164,7 @@ class TopicHeat:
             policy=policy,
             acting=acting,
             loads_s=loads_s,
-            tenant=self.of(key),
+            tenant=self.owners.of(key),
             largest_sub=None if subs is None else subs.largest_sub,
         )
 
@@ -209,7 +201,7 @@ class TopicHeat:
         """Let the machines judge; returns what turned hot or cold."""
         turned = [(HotKind.KEY, each) for each in self._judge(self._keys, moment, tenants=False)]
         turned += [(HotKind.TENANT, each) for each in self._judge(self._tenants, moment, tenants=True)]
-        return tuple(self._found(kind, each, moment) for kind, each in turned)
+        return tuple(self._found(kind, each) for kind, each in turned)
 
     def _judge(self, machine: HeatMachine, moment: Moment, *, tenants: bool) -> tuple[Turned, ...]:
         fast, slow = (view.tenants if tenants else view.keys for view in (self._fast, self._slow))
@@ -232,33 +224,19 @@ class TopicHeat:
         )
         return fast, slow
 
-    def _found(self, kind: HotKind, turned: Turned, moment: Moment) -> Found:
+    def _found(self, kind: HotKind, turned: Turned) -> Found:
         view = self._fast if turned.fast else self._slow
         side = view.keys if kind is HotKind.KEY else view.tenants
-        text, b64 = key_text(turned.name)
-        return Found(
-            _TURNED[kind, turned.hot],
-            Finding(
-                topic=self._spec.name,
-                key=text,
-                key_b64=b64,
-                tenant=self._tenant(kind, turned.name),
-                view_s=round(turned.view_s, 3),
-                total=turned.total,
-                lower=turned.lower,
-                upper=turned.upper,
-                share=turned.share,
-                load_per_s=turned.load_per_s,
-                threshold=threshold(side.error, turned.total),
-                completeness=turned.completeness,
-                since_ms=turned.since_ms,
-                treatment=self._advice(kind, turned.name) if turned.hot else Treatment.NONE,
-                reason=str(turned.reason),
-                partitions=self._partitions_of(kind, turned.name),
-                numbers={name: round(value, 6) for name, value in turned.numbers.items()},
-            ),
-            moment.epoch,
+        event, finding = events.turned(
+            self._spec.name,
+            kind,
+            turned,
+            tenant=self._tenant(kind, turned.name),
+            least=threshold(side.error, turned.total),
+            treatment=self._advice(kind, turned.name) if turned.hot else Treatment.NONE,
+            partitions=self._partitions_of(kind, turned.name),
         )
+        return Found(event, finding)
 
     def _partitions_of(self, kind: HotKind, name: bytes) -> tuple[int, ...]:
         if kind is HotKind.TENANT:
@@ -298,19 +276,9 @@ class TopicHeat:
             )
 
     def _tenant(self, kind: HotKind, name: bytes) -> str | None:
-        tenant = name if kind is HotKind.TENANT else self.of(name)
+        tenant = name if kind is HotKind.TENANT else self.owners.of(name)
         return None if tenant is None else tenant.decode(errors="replace")
-
-    def of(self, key: bytes) -> bytes | None:
-        """The one tenant of a base key, in it or beside it; None: it has none, or that is not known."""
-        if not stands_beside(self._spec):
-            return tenant_in_key(key, self._spec)
-        if self._owners_s != self._now_ms // 1000:
-            self._owners, self._owners_s = {}, self._now_ms // 1000
-        if key not in self._owners:
-            self._owners[key] = self._slow.owner(key)
-        return self._owners[key]
 
     def tenant_parts(self, tenant: bytes) -> TenantParts | None:
         """Of what a tenant's load is made, in the long view."""
-        return view_tenant(tenant, self._slow, self)
+        return view_tenant(tenant, self._slow, self.owners)

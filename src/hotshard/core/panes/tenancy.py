@@ -70,6 +70,31 @@ class Tenancy:
         return tenant_of(key, self._layout) or self._owners.get(key)
 
 
+class ViewOwners:
+    """Whose the keys in a view are, as they say or as was seen beside them; looked up at most once a second."""
+
+    __slots__ = ("_known", "_second", "_spec", "_view")
+
+    def __init__(self, spec: TopicSpec, view: View) -> None:
+        self._spec = spec
+        self._view = view
+        self._known: dict[bytes, bytes | None] = {}
+        self._second = 0
+
+    def settle(self, now_ms: int) -> None:
+        """Ask the view anew from this moment on, if the second is another one."""
+        if self._second != now_ms // 1000:
+            self._known, self._second = {}, now_ms // 1000
+
+    def of(self, key: bytes) -> bytes | None:
+        """The one tenant of a base key; None: it has none, or that is not known."""
+        if not stands_beside(self._spec):
+            return tenant_in_key(key, self._spec)
+        if key not in self._known:
+            self._known[key] = self._view.owner(key)
+        return self._known[key]
+
+
 class TenantParts(NamedTuple):
     """Of what a tenant's load is made."""
 
