@@ -80,8 +80,3 @@ def explained(evidence: Evidence, names: int) -> float:
     """The part of the hottest partition's excess that its so many heaviest keys make up; 0 without an excess."""
     excess = keyed(evidence).excess
     return sum(load for _, load in evidence.top_of_hottest[:names]) / excess if excess > 0 else 0.0
-
-
-def is_routed(evidence: Evidence) -> bool:
-    """Whether a plan stands for something hot."""
-    return any(name.routed for name in (*evidence.hot_keys, *evidence.hot_tenants))

@@ -8,15 +8,14 @@ from hotshard.core.causes import holds, treatable
 from hotshard.core.causes.advice import Case, advice, phrase
 from hotshard.core.causes.evidence import Cause
 from hotshard.core.causes.figures import figures
-from hotshard.core.causes.remedies import LIMIT, REMEDIES
+from hotshard.core.causes.remedies import REMEDIES
 from hotshard.core.causes.sentences import sentence, what
 from hotshard.core.causes.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from hotshard.core.causes.evidence import Evidence, HotName
-    from hotshard.core.causes.remedies import Remedy
 
 
 class Row(NamedTuple):
@@ -60,7 +59,7 @@ def judge(evidence: Evidence) -> Verdict:
         completeness=evidence.completeness,
         unjudged=unjudged(evidence),
         sentence=sentence(
-            what(cause, evidence, name, numbers), _do(remedy, numbers), phrase(codes[0]) if codes else None
+            what(cause, evidence, name, numbers), remedy.in_words(numbers), phrase(codes[0]) if codes else None
         ),
         name=shown_name,
         also=() if cause is Cause.NONE else also,
@@ -104,12 +103,3 @@ def _name(cause: Cause, evidence: Evidence, about: HotName | None) -> bytes | No
     if cause is Cause.MIXED_PARTITIONERS and evidence.scattered:
         return evidence.scattered[0][0]
     return None
-
-
-def _do(remedy: Remedy, numbers: Mapping[str, float]) -> str:
-    try:
-        done = remedy.do.format(**numbers)
-    except KeyError:
-        return ""
-    rate_per_s = numbers.get("rate_per_s")
-    return f"{done} to {rate_per_s:,.0f} a second" if rate_per_s and done.endswith(LIMIT) else done
