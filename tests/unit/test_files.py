@@ -176,6 +176,7 @@ def test_times_in_json_may_be_numbers_or_text(name: bytes, time: bytes, expected
         b'{"key": "k", "tenant": []}',
         b'{"key": "k", "ts": {}}', b'{"key": "k", "ts": "noon"}', b'{"key": "k", "bytes": -1}',
         b'{"key": "k", "bytes": "x"}',
+        b'{"key": "k", "x": ' + b"[" * 5000 + b"]" * 5000 + b"}", b'{"x": ' * 5000,
         b'{"key": "k", "bytes": 1.5}', b'{"key": "k", "bytes": 1e30}', b'{"key": "\\ud800"}', b'{"key": "\xff"}',
     ],
 )  # fmt: skip
@@ -210,7 +211,7 @@ def test_keys_are_taken_as_they_stand() -> None:
         (b"timestamp_ms\ttenant\tkey\tbytes\n", "tsv"),
         (b"x\ta\tb\tc\n" * 5, "tsv"),
         (b'{"key":"a"}', "jsonl"),
-        (b'{"x":"' + b"x" * (_MIB // 2) + b'","key":"a"}\n', "keys"),
+        (b'{"x":"' + b"x" * (_MIB // 2) + b'","key":"a"}\n', "jsonl"),
         (b"order-1\norder-2\n", "keys"),
         (b"tenant\x1forder-1\ntenant\x1forder-2\n", "keys"),
         (b"\n\n", "keys"),
@@ -233,6 +234,8 @@ def test_the_format_is_told_from_the_first_lines(data: bytes, expected: str) -> 
         (b'{\n"key":"a"\n}\n', "it is JSON, but not one object a line"),
         (b'{"id":1}\n' * 3, 'the lines of it are JSON objects without a field "key"'),
         (b"\x28\xb5\x2f\xfdxxx", "it is compressed, and not by gzip; pipe it in: zstd -dc FILE | hotshard ... -"),
+        (gzip.compress(gzip.compress(_GOOD)), "it is packed by gzip twice; unpack it once: zcat FILE | hotshard ... -"),
+        (b'{"a": ' * 5000 + b"\n" + b'{"id":1}\n' * 3, 'the lines of it are JSON objects without a field "key"'),
         (b"BZh91AY&SYxx", "it is compressed, and not by gzip; pipe it in: bzip2 -dc FILE | hotshard ... -"),
     ],
 )
@@ -334,6 +337,13 @@ def test_a_line_that_is_just_short_enough_is_read() -> None:
     assert keys_of(b"a\n" + b"x" * _MIB + b"\nb\n", "keys") == [b"a", b"x" * _MIB, b"b"]
 
 
+@pytest.mark.parametrize("first", [b"1\tt\t%b\t5\n" % (b"x" * 1_000_000), b'{"key":"%b"}\n' % (b"x" * 1_000_000)])
+def test_the_format_is_told_from_a_first_line_of_a_megabyte_too(first: bytes) -> None:
+    records = records_of(first + b"1\tt\tk\t5\n" if first.startswith(b"1") else first + b'{"key":"k"}\n')
+    assert [len(key or b"") for key in whole(records)[2]] == [1_000_000, 1]
+    assert records.skipped == 0
+
+
 def test_a_last_line_that_is_too_long_is_skipped() -> None:
     records = records_of(b"a\n" + b"x" * (3 * _MIB), "keys")
     assert whole(records)[2] == [b"a"]
@@ -352,6 +362,10 @@ def test_a_missing_file_and_a_directory_are_wrong_use(tmp_path: Path) -> None:
         open_records("-")
     with pytest.raises(InputError, match="cannot be read"):
         open_records("a\0b")
+    with pytest.raises(UsageError, match="FILE is empty"):
+        open_records("")
+    with pytest.raises(UsageError, match="no such file: KAFKA://k:1/t; a topic is written kafka://HOST:PORT/TOPIC"):
+        open_records("KAFKA://k:1/t")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

@@ -51,7 +51,7 @@ class Jsonl:
     def parse(self, block: bytes) -> Columns:
         try:
             found: list[_Object | None] = [*_object.decode_lines(block)]
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             found = []
         lines = block.count(b"\n")
         if len(found) != lines:  # it passes over empty lines
@@ -68,7 +68,7 @@ def is_record(line: bytes) -> bool:
 def _decoded(line: bytes) -> _Object | None:
     try:
         return _object.decode(line)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):  # the latter: objects within objects, a thousand deep
         return None
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-#: A longer line is no record: whatever it is, it must not fill the memory. Pieces are shorter than this.
+#: A longer line is no record: whatever it is, it must not fill the memory. Pieces are shorter than this,
+#: but for the first, of which the first line alone may be longer.
 LONGEST_LINE_BYTES: Final = 1 << 20
 BOM: Final = b"\xef\xbb\xbf"
 

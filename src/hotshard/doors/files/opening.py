@@ -30,10 +30,13 @@ def open_records(name: str, *, format_: str = AUTO, stdin: BinaryIO | None = Non
         if stdin is None:
             raise UsageError("standard input is closed; give a file, or pipe something in")
         return open_stream(stdin, "standard input", format_=format_)
+    if not name:
+        raise UsageError("FILE is empty; give the name of a file, or - for standard input")
     try:
         stream = Path(name).open("rb")  # noqa: SIM115 -- FileRecords closes it
     except FileNotFoundError:
-        raise UsageError(f"no such file: {name}") from None
+        hint = "; a topic is written kafka://HOST:PORT/TOPIC" if "://" in name or name.startswith("kafka:") else ""
+        raise UsageError(f"no such file: {name}{hint}") from None
     except IsADirectoryError:
         raise UsageError(f"{name} is a directory; give a file, or pipe its files in: cat {name}/* | ... -") from None
     except (OSError, ValueError) as error:  # ValueError: a zero byte in the name

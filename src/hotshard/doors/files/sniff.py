@@ -10,6 +10,7 @@ import msgspec
 from hotshard.doors.files import jsonl, tsv
 from hotshard.doors.files.columns import DamageError
 from hotshard.doors.files.lines import BOM
+from hotshard.doors.files.source import GZIP
 from hotshard.errors import InputError
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ def _is_tsv(line: bytes) -> bool:
 def _refuse_binary(piece: bytes, name: str) -> None:
     if piece.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError(f"{name} is UTF-16; make it UTF-8: iconv -f UTF-16 -t UTF-8 FILE | hotshard ... -")
+    if piece.startswith(GZIP):
+        raise InputError(f"{name} is packed by gzip twice; unpack it once: zcat FILE | hotshard ... -")
     zero = piece.find(b"\0")
     control = len(piece) - len(piece.translate(None, _CONTROL))
     if zero >= 0 or control > _MOST_CONTROL * len(piece):
@@ -87,7 +90,7 @@ def _refuse_json(lines: list[bytes], name: str) -> None:
 def _is_object(line: bytes) -> bool:
     try:
         return isinstance(msgspec.json.decode(line), dict)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return False
 
 

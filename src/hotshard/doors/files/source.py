@@ -6,6 +6,7 @@ import contextlib
 import zlib
 from typing import TYPE_CHECKING, BinaryIO, Final
 
+from hotshard.doors.files.lines import LONGEST_LINE_BYTES
 from hotshard.errors import InputError
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 PIECE_BYTES: Final = 1 << 18
 #: What is saved from a damaged gzip comes in pieces about so long.
 _PATCHED_BYTES: Final = 4096
-_GZIP: Final = b"\x1f\x8b"
+GZIP: Final = b"\x1f\x8b"
 _WITH_HEADER: Final = 16 + zlib.MAX_WBITS
 #: What compressed files begin with, and what unpacks them.
 _PACKED: Final = (
@@ -26,6 +27,10 @@ _PACKED: Final = (
 )
 #: After three letters, which a key may begin with, and a digit.
 _BZIP2: Final = b"1AY&SY"
+
+
+def _is_too_little(first: bytes) -> bool:
+    return len(first) < PIECE_BYTES or (len(first) <= LONGEST_LINE_BYTES and b"\n" not in first)
 
 
 class Source:
@@ -43,11 +48,12 @@ class Source:
     def pieces(self) -> Iterator[bytes]:
         """Every byte, in pieces that are never empty and shorter than twice ``PIECE_BYTES``. Raises InputError.
 
-        The first is at least so long, or all there is: a format is told from it.
+        Only the first may be longer, as a format is told from it: it is at least ``PIECE_BYTES``, or all there is,
+        and has a whole line where that is not longer than a record may be.
         """
         pieces = self._unpacked_or_plain()
         first = b""
-        while len(first) < PIECE_BYTES and (piece := next(pieces, b"")):
+        while _is_too_little(first) and (piece := next(pieces, b"")):
             first += piece
         if first:
             yield first
@@ -55,7 +61,7 @@ class Source:
 
     def _unpacked_or_plain(self) -> Iterator[bytes]:
         first = self._read()
-        if first.startswith(_GZIP):
+        if first.startswith(GZIP):
             yield from self._unpacked(first)
             return
         self._refuse_packed(first)
@@ -97,7 +103,7 @@ class Source:
                 packed = self._read()
             if len(packed) == 1:
                 packed += self._read()
-            if packed and not packed.startswith(_GZIP):
+            if packed and not packed.startswith(GZIP):
                 self.damage = f"{self.name} has bytes after the end of its gzip; they were left out"
                 return
 
