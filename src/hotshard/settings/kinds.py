@@ -9,6 +9,7 @@ import difflib
 import json
 import math
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
@@ -27,6 +28,8 @@ Value = str | int | float | bool | tuple[str, ...] | Mapping[str, int | str] | N
 _TRUE: Final = ("true", "yes", "on", "1")
 _FALSE: Final = ("false", "no", "off", "0")
 _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
+#: A whole number may be larger than any that a setting is computed with.
+_LARGEST: Final = sys.float_info.max
 _ADDRESS: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:/,\[\]]+)(:\d{1,5})?")
 
 
@@ -164,7 +167,7 @@ class Number:
     def check(self, value: object) -> Value:
         if self.unset and value == self.unset:
             return None
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _LARGEST:
             raise ValueError(f"is not {self.wants}")
         if self.whole and value != int(value):
             raise ValueError(f"is not {self.wants}")

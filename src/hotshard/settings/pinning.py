@@ -138,5 +138,5 @@ def _read_word(text: str) -> int | str:
 def _json(text: str, wants: str) -> object:
     try:
         return json.loads(text)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):  # no JSON, or a number of thousands of digits, or lists in lists as deep
         raise ValueError(f"is not JSON, in which it would be {wants}") from None

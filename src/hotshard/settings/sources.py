@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from hotshard.settings.setting import Setting
 
+#: So much of a wrong value is told.
+_TOLD_CHARS: Final = 80
 _TENANTS: Final = ".tenants."
 #: Settings of a topic that are tables themselves.
 _TABLES: Final = frozenset(key for key, setting in OF_A_TOPIC.items() if isinstance(setting.kind, Pins))
@@ -218,7 +220,7 @@ def _parsed(path: Path) -> dict[str, object]:
         raise SettingsError(f"no settings file {path}; correct its name") from None
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"the settings file {path} cannot be read: {error}") from None
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # also a number of thousands of digits, and lists in lists as deep
         raise SettingsError(f"the settings file {path} is not TOML: {error}") from None
 
 
@@ -227,4 +229,12 @@ def _checked(setting: Setting, name: str, raw: object, origin: str) -> Value:
         return setting.kind.read(str(raw)) if isinstance(raw, _Words) else setting.kind.check(raw)
     except ValueError as error:
         shown = masked(setting, str(raw)) if isinstance(raw, str) or setting.secret else raw
-        raise SettingsError(f"{name} ({origin}): {shown!r} {error}") from None
+        raise SettingsError(f"{name} ({origin}): {_short(shown)} {error}") from None
+
+
+def _short(value: object) -> str:
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes no number of thousands of digits
+        return "a number of thousands of digits"
+    return text if len(text) <= _TOLD_CHARS else f"{text[:_TOLD_CHARS]}..."
