@@ -26,6 +26,10 @@ class InputError(HotshardError):
     """The input cannot be read, or is not what it should be; see --format."""
 
 
+class OutputError(HotshardError):
+    """Standard output is closed, so nothing can be said; give it a terminal, a file or a pipe."""
+
+
 class SettingsError(HotshardError):
     """A setting is wrong; `hotshard config` shows what is in force and where it came from."""
 

@@ -305,5 +305,15 @@ def test_a_command_whose_stdout_was_closed_beforehand_is_fine(monkeypatch: pytes
     assert ended(lambda: 0, tracebacks=False) == 0
 
 
+@pytest.mark.parametrize("argv", [["scan", "/dev/null"], ["simulate", "/dev/null", "--json"], ["schema"]])
+def test_a_command_that_prints_says_that_stdout_is_closed(
+    monkeypatch: pytest.MonkeyPatch, capsys: Capture, argv: list[str]
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", None)
+        assert main(argv) == 1
+    assert capsys.readouterr().err.startswith("hotshard: Standard output is closed, so nothing can be said; ")
+
+
 def test_every_command_has_a_line_of_help() -> None:
     assert all(command_of(name).help[0].islower() for name in COMMANDS)

@@ -8,7 +8,9 @@ import sys
 
 import pytest
 
-from hotshard.cli.printing import put, tell
+from hotshard.cli.main import main
+from hotshard.cli.printing import look, put, tell
+from hotshard.errors import OutputError
 
 TEXT = 'plain "é 日本 😀 \udc80'
 
@@ -36,3 +38,31 @@ def test_a_message_gets_through_too(monkeypatch: pytest.MonkeyPatch) -> None:
     tell("no file\ncalled é")
     sys.stderr.flush()
     assert raw.getvalue() == b"hotshard: no file called \\u00e9\n"
+
+
+class Full(io.StringIO):
+    """A file on a disk that is full: what is written is kept back, and refused when it is to go out."""
+
+    def flush(self) -> None:
+        raise OSError(28, "No space left on device")
+
+
+def test_what_cannot_be_written_is_an_error_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", Full())
+    with pytest.raises(OutputError, match="standard output cannot be written: No space left on device"):
+        put("data")
+    monkeypatch.setattr(sys, "stdout", None)
+    for use in (lambda: put("data"), lambda: look({})):
+        with pytest.raises(OutputError, match="Standard output is closed"):
+            use()
+
+
+def test_where_stderr_is_closed_or_full_nobody_is_told_and_all_else_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Refusing(io.StringIO):
+        def write(self, text: str) -> int:
+            raise OSError(28, f"No space left on device for {len(text)}")
+
+    for stderr in (None, Refusing()):
+        monkeypatch.setattr(sys, "stderr", stderr)
+        tell("a word")
+        assert main(["scan", "/nowhere/at/all"]) == 2

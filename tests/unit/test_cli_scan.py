@@ -93,11 +93,13 @@ def test_the_environment_stands_for_flags(capsys: Capture, tmp_path: Path, monke
     ("argv", "told"),
     [
         (["--partitions", "0"], "--partitions takes a whole number"),
+        (["--partitions", "9" * 5000], "--partitions takes a whole number from 1 to 100,000"),
         (["--partitions", "many"], "--partitions takes a whole number"),
         (["--window", "soon"], "--window takes seconds"),
         (["--window", "nan"], "--window takes seconds"),
         (["--partitioner", "murmur"], "murmur2"),
         (["--by", "colour"], "--by"),
+        (["--load", "weight"], "(choose from 'records', 'bytes')"),
         (["--format", "csv"], "csv"),
     ],
 )
@@ -126,6 +128,19 @@ def test_an_empty_file_is_a_report_of_nothing(capsys: Capture, tmp_path: Path) -
     said = capsys.readouterr()
     assert json.loads(said.out)["records"] == 0
     assert "empty" in said.err
+
+
+@pytest.mark.parametrize("command", ["scan", "simulate"])
+def test_what_is_cut_off_or_has_not_one_good_line_ends_with_1(capsys: Capture, tmp_path: Path, command: str) -> None:
+    rows = tsv(tmp_path / "calm")
+    (tmp_path / "cut.gz").write_bytes(gzip.compress((tmp_path / "calm").read_bytes())[:-200])
+    (tmp_path / "wrong").write_text(f"{BEGIN_MS}\tt\tk\t{10**18}\n" * 100)
+    (tmp_path / "some").write_text(f"{BEGIN_MS}\tt\tk\t{10**18}\n" + (tmp_path / "calm").read_text())
+    codes = [main([command, str(tmp_path / name)]) for name in ("calm", "cut.gz", "wrong", "some")]
+    assert codes == [0, 1, 1, 0], rows
+    err = capsys.readouterr().err.splitlines()
+    assert "cut.gz is cut off" in err[0]
+    assert [line.split(": ")[2].split(";")[0] for line in err[1:]] == ["100 skipped", "1 skipped"]
 
 
 @pytest.mark.parametrize("columns", [40, 80, 200])

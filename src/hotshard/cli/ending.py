@@ -8,7 +8,7 @@ import traceback
 from typing import TYPE_CHECKING, Final
 
 from hotshard.cli.printing import tell
-from hotshard.errors import HotshardError, SettingsError, UsageError
+from hotshard.errors import HotshardError, OutputError, SettingsError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,10 +31,13 @@ def ended(command: Callable[[], int], *, tracebacks: bool) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        return _pipe_closed()
+        _into_nothing()
+        return PIPE_CLOSED
     except HotshardError as error:
         _trace(wanted=tracebacks)
         tell(str(error))
+        if isinstance(error, OutputError):
+            _into_nothing()
         return WRONG_USE if isinstance(error, UsageError | SettingsError) else FAILED
     except Exception as error:  # noqa: BLE001 -- no traceback reaches a user who did not ask for it
         _trace(wanted=tracebacks)
@@ -56,7 +59,7 @@ def _trace(*, wanted: bool) -> None:
         traceback.print_exc()
 
 
-def _pipe_closed() -> int:
-    """Who read stdout has gone. What is still buffered goes nowhere, so that nothing is said about it at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return PIPE_CLOSED
+def _into_nothing() -> None:
+    """Nobody gets stdout. What is still buffered goes nowhere, so that nothing is said about it at exit."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 _ON: Final = ("true", "yes", "on", "1")
 _OFF: Final = ("false", "no", "off", "0", "")
+#: A longer number is none.
+_DIGITS: Final = 9
 
 
 class Flags:
@@ -33,7 +35,7 @@ class Flags:
 
     def count(self, short: str, name: str, variable: str, text: str) -> None:
         word = self._environ.get(variable, "").strip() or "0"
-        if not word.isdecimal():
+        if not word.isdecimal() or len(word) > _DIGITS:
             raise UsageError(f"{variable} is {word!r}; give a number such as 2")
         self._add(name, variable, text, short=short, action="count", default=int(word))
 
@@ -44,3 +46,10 @@ class Flags:
     def _add(self, name: str, variable: str, text: str, *, short: str = "", **options: Any) -> None:  # noqa: ANN401
         names = (short, name) if short else (name,)
         self._parser.add_argument(*names, help=f"{text} [env {variable}]".replace("%", "%%"), **options)
+
+
+def whole(flag: str, text: str, most: int) -> int:
+    """The whole number from 1 to ``most`` that was given to ``flag``. Raises UsageError."""
+    if not text.isdecimal() or len(text) > _DIGITS or not 1 <= int(text) <= most:
+        raise UsageError(f"{flag} takes a whole number from 1 to {most:,}, not {text[:40]!r}")
+    return int(text)

@@ -85,6 +85,10 @@ class Input:
         if self.records.damage is not None:
             tell(f"{self.records.damage}; what could be read is counted")
 
+    def failed(self, records: int) -> bool:
+        """Whether what was given, with so many records in it, is cut off, or has not one good line."""
+        return self.records.damage is not None or bool(self.records.skipped and not records)
+
     def __enter__(self) -> Self:
         return self
 

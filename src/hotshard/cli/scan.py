@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import gc
-import os
-import shutil
-import sys
 from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from hotshard.cli.ending import FAILED, FINE
-from hotshard.cli.flags import Flags
+from hotshard.cli.flags import Flags, whole
 from hotshard.cli.inputs import Input, add_input_flags, open_input
 from hotshard.cli.loading import from_extra
-from hotshard.cli.printing import put
+from hotshard.cli.printing import look, put, stdout
 from hotshard.core.partitioners import ALIASES, PARTITIONERS, partitioner
 from hotshard.core.topic import Load, Ordering, TopicSpec
 from hotshard.core.wire.scan import encode
@@ -37,7 +34,8 @@ EXAMPLE: Final = """examples:
   hotshard scan kafka://kafka:9092/orders --last 10m --json
 
 Lines are TSV (timestamp_ms, tenant, key, bytes), JSON objects with these fields, or keys alone.
-It exits with 0 where nothing is wrong, and with 1 where something is hot, load is uneven or the input is damaged."""
+It exits with 0 where nothing is wrong, and with 1 where something is hot, load is uneven or the input is damaged:
+cut off, or without one good line. Wrong lines among good ones are counted, skipped and told."""
 
 PARTITIONS: Final = 32
 _MOST_PARTITIONS: Final = 100_000
@@ -56,22 +54,24 @@ def add(parser: argparse.ArgumentParser, environ: Mapping[str, str]) -> None:
     flags.value("--partitioner", "HOTSHARD_PARTITIONER", f"what puts a key on a partition: {known}", metavar="NAME")
     flags.value("--by", "HOTSHARD_BY", "what is put on partitions, key or tenant", choices=("key", "tenant"))
     flags.value("--window", "HOTSHARD_WINDOW", "seconds of a window; 60 if none", metavar="SECONDS")
-    flags.value("--load", "HOTSHARD_LOAD", "what is counted, records or bytes", choices=tuple(Load))
+    flags.value("--load", "HOTSHARD_LOAD", "what is counted, records or bytes", choices=[*map(str, Load)])
     flags.value(
         "--ordering", "HOTSHARD_ORDERING",
-        "what must stay in order, for what is advised: per_key, per_discriminator or none", choices=tuple(Ordering),
+        "what must stay in order, for what is advised: per_key, per_discriminator or none",
+        choices=[*map(str, Ordering)],
     )  # fmt: skip
     flags.switch("--json", "HOTSHARD_JSON", "print one JSON object")
 
 
 def run(args: argparse.Namespace, environ: Mapping[str, str]) -> int:
+    stdout()  # whatever is wrong with it is better said before an hour's work
     with open_input(args, environ) as given, _cycles_sought_seldom():
         scanner = _scanner(args, given)
         for slab in given.slabs():
             scanner.add(slab)
         report = scanner.finish()
     put(encode(report).decode() if args.json else _rendered(report, environ))
-    return FAILED if found_something(report) or given.records.damage else FINE
+    return FAILED if found_something(report) or given.failed(report.records) else FINE
 
 
 def found_something(report: ScanReport) -> bool:
@@ -93,7 +93,9 @@ def _cycles_sought_seldom() -> Iterator[None]:
 def _scanner(args: argparse.Namespace, given: Input) -> Scanner:
     made = from_extra("worker", "hotshard.core.scanning.scanner", "Scanner")
     kinds = from_extra("worker", "hotshard.core.scanning.scanner", "By")
-    partitions = _whole("--partitions", args.partitions) if args.partitions else given.partitions or PARTITIONS
+    partitions = (
+        whole("--partitions", args.partitions, _MOST_PARTITIONS) if args.partitions else given.partitions or PARTITIONS
+    )
     scanner = made(
         _spec(args, given.spec),
         partitions,
@@ -122,12 +124,6 @@ def _one_of(flag: str, text: str, kinds: type[_Kind]) -> _Kind:
         raise UsageError(f"{flag} is one of {', '.join(kinds)}, not {text!r}") from None
 
 
-def _whole(flag: str, text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= _MOST_PARTITIONS:
-        raise UsageError(f"{flag} takes a whole number from 1 to {_MOST_PARTITIONS:,}, not {text!r}")
-    return int(text)
-
-
 def _window_ms(text: str | None) -> int:
     try:
         window_s = float(text) if text else 60.0
@@ -139,8 +135,5 @@ def _window_ms(text: str | None) -> int:
 
 
 def _rendered(report: ScanReport, environ: Mapping[str, str]) -> str:
-    render = from_extra("worker", "hotshard.report.scan", "render_scan")
-    look_of = from_extra("worker", "hotshard.report.page", "look_of")
-    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() or "COLUMNS" in os.environ else None
-    look = look_of(sys.stdout, environ, columns)
-    return cast("str", render(report, width=look.width, plain=look.plain)).rstrip("\n")
+    render, how = from_extra("worker", "hotshard.report.scan", "render_scan"), look(environ)
+    return cast("str", render(report, width=how.width, plain=how.plain)).rstrip("\n")

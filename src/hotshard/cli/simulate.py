@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import shutil
-import sys
 from typing import TYPE_CHECKING, Final, cast
 
 import msgspec
 
-from hotshard.cli.flags import Flags
+from hotshard.cli.ending import FAILED, FINE
+from hotshard.cli.flags import Flags, whole
 from hotshard.cli.inputs import add_input_flags, open_input
 from hotshard.cli.loading import from_extra
-from hotshard.cli.printing import put, tell
+from hotshard.cli.printing import look, put, stdout, tell
 from hotshard.core.partitioners import partitioner
 from hotshard.core.planning.strategies.contract import Ground
 from hotshard.core.planning.strategies.names import POLICIES
@@ -67,12 +66,13 @@ def add(parser: argparse.ArgumentParser, environ: Mapping[str, str]) -> None:
 
 
 def run(args: argparse.Namespace, environ: Mapping[str, str]) -> int:
+    stdout()  # whatever is wrong with it is better said before an hour's work
     chosen = _policies(args.policy or [environ.get(_POLICY, "")])
     with open_input(args, environ) as records:
         report = _simulated(records, args, chosen or tuple(POLICIES))
         report = _about_tenants(report, records.name, args.small, asked=_TENANT in chosen)
     put(encode(report).decode() if args.json else _rendered(report, environ))
-    return 0
+    return FAILED if records.failed(report.records) else FINE
 
 
 def _simulated(records: Input, args: argparse.Namespace, policies: Sequence[str]) -> SimulationReport:
@@ -89,14 +89,12 @@ def _simulated(records: Input, args: argparse.Namespace, policies: Sequence[str]
 
 def _ground(records: Input, args: argparse.Namespace) -> Ground:
     name = args.partitioner or records.spec.partitioner
-    partitions = _count(args.partitions) if args.partitions else records.partitions or _PARTITIONS
+    partitions = (
+        whole("--partitions", args.partitions, _MOST_PARTITIONS)
+        if args.partitions
+        else records.partitions or _PARTITIONS
+    )
     return Ground(partitions, terms_of(dataclasses.replace(records.spec, partitioner=partitioner(name).name)))
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= _MOST_PARTITIONS:
-        raise UsageError(f"--partitions takes a whole number from 1 to {_MOST_PARTITIONS:,}, not {text!r}")
-    return int(text)
 
 
 def _policies(words: Sequence[str]) -> tuple[str, ...]:
@@ -125,7 +123,5 @@ def _about_tenants(report: SimulationReport, name: str, small: str | None, *, as
 
 
 def _rendered(report: SimulationReport, environ: Mapping[str, str]) -> str:
-    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() or "COLUMNS" in environ else None
-    look = from_extra("worker", "hotshard.report.page", "look_of")(sys.stdout, environ, columns)
-    render = from_extra("worker", "hotshard.report.simulation", "render_simulation")
-    return cast("str", render(report, width=look.width, plain=look.plain)).rstrip("\n")
+    render, how = from_extra("worker", "hotshard.report.simulation", "render_simulation"), look(environ)
+    return cast("str", render(report, width=how.width, plain=how.plain)).rstrip("\n")
