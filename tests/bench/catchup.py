@@ -49,6 +49,7 @@ _WINDOWS: Final = "windows of that time"
 GOALS: Final = (
     Goal(_WINDOWS, "not_whole", most=0),
     Goal(_WINDOWS, "holes", most=0),
+    Goal(_WINDOWS, "median_off_even_percent", most=5.0),
     Goal(_WINDOWS, "counts_out_of_bounds", most=0),
 )
 
