@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from hotshard.core.deciding.book import RouteBook
 from hotshard.core.deciding.moment import Measured, Moment
-from hotshard.core.deciding.obeying import Desk
+from hotshard.core.deciding.obeying import Obeying
 from hotshard.core.deciding.routing import Router, Turn
 from hotshard.core.deciding.wishes import Wishes
 from hotshard.core.keys import with_suffix
@@ -79,7 +79,7 @@ class Topic:
         text = None if name is None else name.decode()
         command = Command(kind=kind, topic=TOPIC, key=text, **({"by": "ann"} | more))
         heard = hear(StreamId(self.now_ms, 0), write_command(command))
-        return Desk(self.spec, self.wishes, self.book).obey(heard, self.now_ms)
+        return Obeying(self.spec, self.wishes, self.book).obey(heard, self.now_ms)
 
     def measured(self, name: bytes, load: float, **judged: Any) -> Measured:  # noqa: ANN401 - as of what is measured
         """A key that lies where its route sends it; what is done about it is worth it, unless ``judged`` says no."""

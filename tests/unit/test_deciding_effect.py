@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from hotshard.core.deciding.effect import EffectMemory, Seen, effect, is_to_be_told, remembered
+from hotshard.core.deciding.effect import EffectMemory, InWindow, effect, is_to_be_told, remembered
 from hotshard.core.keys import with_suffix
 from hotshard.core.topic import Carry
 from hotshard.core.wire.route import Epoch, Route, RouteState, Treatment
@@ -29,7 +29,7 @@ ROUTE = Route(
 )  # fmt: skip
 
 
-def seen(wires: Mapping[bytes, Mapping[int, float]], others: float = 100.0, **more: Any) -> Seen:  # noqa: ANN401
+def seen(wires: Mapping[bytes, Mapping[int, float]], others: float = 100.0, **more: Any) -> InWindow:  # noqa: ANN401
     loads = [others] * N
     for places in wires.values():
         for partition, load in places.items():
@@ -37,7 +37,7 @@ def seen(wires: Mapping[bytes, Mapping[int, float]], others: float = 100.0, **mo
     given: dict[str, Any] = {
         "start_ms": 20_000, "end_ms": 30_000, "loads": loads, "records": round(sum(loads)), "wires": wires,
     }  # fmt: skip
-    return Seen(**(given | more))
+    return InWindow(**(given | more))
 
 
 def shards(*loads: float) -> dict[bytes, dict[int, float]]:
@@ -48,7 +48,7 @@ FOLLOWED = seen(shards(200, 200, 200))
 IGNORED = seen({KEY: {HOME: 600}})
 
 
-def reason(route: Route, window: Seen) -> str | None:
+def reason(route: Route, window: InWindow) -> str | None:
     found = effect(route, window, HOME, LEAST)
     assert found is not None
     return found.reason
@@ -81,7 +81,7 @@ def test_the_fullest_of_the_keys_own_partitions_counts_and_no_other() -> None:
     ],
     ids=["not given", "too soon", "no promise", "other partitions", "incomplete", "cooled", "no load"],
 )
-def test_a_window_that_says_nothing_of_the_plan(route: Route, window: Seen) -> None:
+def test_a_window_that_says_nothing_of_the_plan(route: Route, window: InWindow) -> None:
     assert effect(route, window, HOME, LEAST) is None
 
 

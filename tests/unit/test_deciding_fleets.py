@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from hotshard.core.deciding.book import counted_exactly, wire_keys
-from hotshard.core.deciding.effect import Seen, effect
+from hotshard.core.deciding.effect import InWindow, effect
 from hotshard.core.keys import with_suffix
 from hotshard.core.partitioners import partitioner
 from hotshard.core.topic import Carry, KeyLayout, PartitionsFrom
@@ -185,7 +185,7 @@ def test_a_shard_given_by_partition_that_has_nearly_everything_is_told_as_one_of
     )
     wires = {HOT: {1: 20.0, 2: 360.0, 4: 20.0}}
     loads = [100.0, 120.0, 460.0, 100.0, 120.0, 100.0]
-    seen = Seen(start_ms=10**9, end_ms=10**9 + 10_000, loads=loads, records=1000, wires=wires, completeness=1.0)
+    seen = InWindow(start_ms=10**9, end_ms=10**9 + 10_000, loads=loads, records=1000, wires=wires, completeness=1.0)
     found = effect(route, seen, home=0, least_share=0.05)
     assert found is not None
     assert found.reason == "skewed_discriminator"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hotshard.core.deciding.obeying import Desk
+from hotshard.core.deciding.obeying import Obeying
 from hotshard.core.deciding.reading import Reading
 
 if TYPE_CHECKING:
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 class Commanded:
     """Entries of the commands stream become wishes; made from what another one has seen, it goes on as that one would.
 
-    ``reading`` is how far the stream was read, ``desk`` where commands are dealt with.
+    ``reading`` is how far the stream was read, ``obeying`` where commands are dealt with.
     """
 
     def __init__(self, spec: TopicSpec, wishes: Wishes, book: RouteBook, seen: Seen) -> None:
         self.reading = Reading(seen)
-        self.desk = Desk(spec, wishes, book)
+        self.obeying = Obeying(spec, wishes, book)
         self._topic = spec.name
         #: What came of the commands that were heard and not told of yet.
         self._done: list[Done] = []
@@ -37,7 +37,7 @@ class Commanded:
         for heard in self.reading.unseen(page):
             if heard.command is not None and heard.command.concerns(self._topic):
                 since_ms = now_ms if known else min(now_ms, heard.id.ms)
-                self._done.append(self.desk.obey(heard, now_ms, since_ms=since_ms))
+                self._done.append(self.obeying.obey(heard, now_ms, since_ms=since_ms))
                 self.reading.dealt(heard)
 
     def take_done(self) -> list[Done]:

@@ -235,7 +235,7 @@ class TopicDecider:
             epoch = Epoch(self._registry_epoch, judged.skewed.end_ms)
             yield self._event(EventType.PARTITION_SKEW, judged.skewed, epoch, moment)
         for missed in judged.ineffective:
-            retired = missed.retired and self._commanded.desk.give_up(missed, moment.now_ms)
+            retired = missed.retired and self._commanded.obeying.give_up(missed, moment.now_ms)
             told = msgspec.structs.replace(missed, retired=retired)
             yield self._event(EventType.PLAN_INEFFECTIVE, told, told.epoch, moment)
 

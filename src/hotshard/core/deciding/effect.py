@@ -42,7 +42,7 @@ class EffectMemory(msgspec.Struct, frozen=True, array_like=True):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class InWindow:
     """One window, as far as it concerns a plan. Loads are estimates but for ``loads``, which are exact."""
 
     start_ms: int
@@ -82,7 +82,7 @@ class _Missed:
     """A plan that did not keep what it promised, on the partition where that shows most."""
 
     route: Route
-    seen: Seen
+    seen: InWindow
     home: int | None
     worst: int
     #: The load on it above what was promised.
@@ -158,7 +158,7 @@ REASONS: Final[Mapping[str, tuple[Callable[[_Missed], bool], str]]] = {
 }
 
 
-def effect(route: Route, seen: Seen, home: int | None, least_share: float) -> Effect | None:
+def effect(route: Route, seen: InWindow, home: int | None, least_share: float) -> Effect | None:
     """What a plan came to in a window; None where the window says nothing of it.
 
     ``home`` is the partition of the base key without a plan, ``least_share`` the share of the load from which

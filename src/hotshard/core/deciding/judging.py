@@ -14,7 +14,7 @@ from hotshard.core.causes.lag import LagState
 from hotshard.core.causes.measures import with_unkeyed
 from hotshard.core.causes.sentences import sentence
 from hotshard.core.causes.table import judge
-from hotshard.core.deciding.effect import REASONS, Seen, effect, is_to_be_told, remembered
+from hotshard.core.deciding.effect import REASONS, InWindow, effect, is_to_be_told, remembered
 from hotshard.core.deciding.gathering import Gatherer
 from hotshard.core.deciding.recalled import RECENT, JudgingMemory, WindowMemory
 from hotshard.core.planning.hindrances import Circumstances, hindered
@@ -227,8 +227,8 @@ class Judging:
         self._effects = kept
         return tuple(told)
 
-    def _seen(self, closed: ClosedWindow, evidence: Evidence, key: bytes) -> Seen:
-        return Seen(
+    def _seen(self, closed: ClosedWindow, evidence: Evidence, key: bytes) -> InWindow:
+        return InWindow(
             start_ms=closed.start_ms,
             end_ms=closed.end_ms,
             loads=evidence.loads,
@@ -244,7 +244,7 @@ class Judging:
         """That of the tenant whose the route's key was when it was planned."""
         return self._policies.of_tenant(None if route.tenant is None else route.tenant.encode())
 
-    def _ineffective(self, route: Route, seen: Seen, found: Effect, windows: int) -> Ineffective:
+    def _ineffective(self, route: Route, seen: InWindow, found: Effect, windows: int) -> Ineffective:
         reason = found.reason or ""
         what = f"the plan promised {found.promised:.2f} times the mean, and {found.measured:.2f} is measured"
         return Ineffective(

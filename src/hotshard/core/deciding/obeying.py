@@ -39,7 +39,7 @@ _REFUSALS: Final = frozenset({Outcome.NO_PLAN, Outcome.PLAN_CHANGED, Outcome.TOO
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class Obeying:
     """Where commands for one topic are dealt with."""
 
     spec: TopicSpec
@@ -87,18 +87,18 @@ class Desk:
         return route if route is not None and route.state in LIVE else None
 
 
-def _approve(desk: Desk, command: Command, given: Given, _now_ms: int) -> Outcome | str:
+def _approve(obeying: Obeying, command: Command, given: Given, _now_ms: int) -> Outcome | str:
     """Put the plan that is proposed into force, if it is the one that the person saw, or that one grown or cut."""
     key = command.base_key or b""
-    route = desk.live(key)
+    route = obeying.live(key)
     if route is None or not route.partitions:
         return Outcome.NO_PLAN
     if command.partitions and not differ_at_the_tail(command, route):
         return Outcome.PLAN_CHANGED
     if route.state is not RouteState.PROPOSED:
         return Outcome.IN_FORCE
-    if desk.spec.mode is not Mode.APPROVE or desk.spec.ordering is not Ordering.NONE:
-        return why_not_given(desk.spec)
+    if obeying.spec.mode is not Mode.APPROVE or obeying.spec.ordering is not Ordering.NONE:
+        return why_not_given(obeying.spec)
     approval = Approval(
         key=command.key,
         key_b64=command.key_b64,
@@ -106,47 +106,47 @@ def _approve(desk: Desk, command: Command, given: Given, _now_ms: int) -> Outcom
         partitions=route.partitions,
         given=given,
     )
-    return Outcome.APPROVED if desk.wishes.approve(approval) else Outcome.TOO_MANY
+    return Outcome.APPROVED if obeying.wishes.approve(approval) else Outcome.TOO_MANY
 
 
-def _pin(desk: Desk, command: Command, given: Given, _now_ms: int) -> Outcome | str:
+def _pin(obeying: Obeying, command: Command, given: Given, _now_ms: int) -> Outcome | str:
     """Split the key whatever is measured, unless the topic or the key forbids it; or never touch it."""
-    refusal = None if command.shards is None else forbidden(command.base_key or b"", desk.spec)
+    refusal = None if command.shards is None else forbidden(command.base_key or b"", obeying.spec)
     if refusal is not None:
         return str(refusal.reason)
     pin = PinOrder(key=command.key, key_b64=command.key_b64, shards=command.shards, given=given)
-    return Outcome.PINNED if desk.wishes.put_pin(pin) else Outcome.TOO_MANY
+    return Outcome.PINNED if obeying.wishes.put_pin(pin) else Outcome.TOO_MANY
 
 
-def _unpin(desk: Desk, command: Command, _given: Given, _now_ms: int) -> Outcome:
+def _unpin(obeying: Obeying, command: Command, _given: Given, _now_ms: int) -> Outcome:
     """Take away the pin of a command; one of the settings is in force again."""
-    pin = desk.wishes.pins.pop(command.base_key or b"", None)
+    pin = obeying.wishes.pins.pop(command.base_key or b"", None)
     return Outcome.NOT_PINNED if pin is None else Outcome.UNPINNED
 
 
-def _freeze(desk: Desk, _command: Command, given: Given, _now_ms: int) -> Outcome:
+def _freeze(obeying: Obeying, _command: Command, given: Given, _now_ms: int) -> Outcome:
     """Change no route from now on, but to retire what a person wants retired."""
-    desk.wishes.frozen = given
+    obeying.wishes.frozen = given
     return Outcome.FROZEN
 
 
-def _thaw(desk: Desk, _command: Command, _given: Given, _now_ms: int) -> Outcome:
+def _thaw(obeying: Obeying, _command: Command, _given: Given, _now_ms: int) -> Outcome:
     """Go on as if nothing had been frozen or paused."""
-    return Outcome.THAWED if desk.wishes.go_on() else Outcome.NOT_FROZEN
+    return Outcome.THAWED if obeying.wishes.go_on() else Outcome.NOT_FROZEN
 
 
-def _retire(desk: Desk, command: Command, given: Given, now_ms: int) -> Outcome:
+def _retire(obeying: Obeying, command: Command, given: Given, now_ms: int) -> Outcome:
     """Take back the plan of the key, or all of them, and plan none until the pause is over."""
     key = command.base_key
     pause_s = PAUSE_S if command.pause_s is None else max(LEAST_PAUSE_S, command.pause_s)
     pause = Pause(key=command.key, key_b64=command.key_b64, until_ms=now_ms + pause_s * 1000, given=given)
-    stood = bool(desk.book.live()) if key is None else desk.live(key) is not None
-    if not desk.wishes.pause(pause):
+    stood = bool(obeying.book.live()) if key is None else obeying.live(key) is not None
+    if not obeying.wishes.pause(pause):
         return Outcome.TOO_MANY
     return Outcome.RETIRED if stood else Outcome.PAUSED
 
 
-_RULES: Final[Mapping[CommandKind, Callable[[Desk, Command, Given, int], Outcome | str]]] = MappingProxyType(
+_RULES: Final[Mapping[CommandKind, Callable[[Obeying, Command, Given, int], Outcome | str]]] = MappingProxyType(
     {
         CommandKind.APPROVE: _approve,
         CommandKind.PIN: _pin,
