@@ -12,7 +12,7 @@ from hotshard.core.causes.evidence import LagEvidence, PartitionLag
 from hotshard.core.deciding.effect import SHOW_S, WINDOWS
 from hotshard.core.deciding.recalled import RECENT
 from hotshard.core.keys import with_suffix
-from hotshard.core.topic import Field, Mode, Ordering, Place
+from hotshard.core.topic import Field, Mode, Ordering, Pin, Place
 from hotshard.core.wire import event as wire_event
 from hotshard.core.wire.event import Event, EventType, Finding, Ineffective, PlanChange, Skewed
 from hotshard.core.wire.route import RouteState, Treatment
@@ -264,7 +264,8 @@ def test_producers_that_do_not_follow_are_told_once_with_both_numbers() -> None:
     (missed,) = ineffective(lived)
     assert missed.reason == "producers_without_library"
     assert missed.epoch == route.epoch
-    assert missed.imbalance_promised == route.imbalance_after
+    assert (missed.imbalance_before, missed.imbalance_promised) == (route.own_before, route.own_after)
+    assert missed.imbalance_promised == pytest.approx(route.imbalance_after)
     assert missed.imbalance_measured > 2 * missed.imbalance_promised
     assert missed.numbers["base_share"] == pytest.approx(1)
     assert missed.windows == 3
@@ -272,6 +273,20 @@ def test_producers_that_do_not_follow_are_told_once_with_both_numbers() -> None:
     assert missed.start_ms >= route.changed_ms + SHOW_S * 1000
     assert not missed.retired
     assert lived.route().state is RouteState.ACTIVE
+
+
+def test_a_plan_is_held_against_its_own_partitions_though_another_key_keeps_the_topic_as_uneven() -> None:
+    untouched = next(key(number, "other") for number in range(9) if PLACE(key(number, "other")) != PLACE(HOT))
+    lived = Lived(spec(pins={untouched.decode(): Pin(None)}))
+    lived.seconds(4, CALM)
+    lived.seconds(3, FLOOD | {untouched: 500})
+    route = lived.route()
+    assert route.imbalance_after == pytest.approx(route.imbalance_before), "that of the topic no plan can mend"
+    assert route.own_after is not None
+    assert route.own_before is not None
+    assert route.own_after < 0.7 * route.own_before
+    lived.seconds(2 * long_enough(), FLOOD | {untouched: 500})
+    assert [missed.reason for missed in ineffective(lived)] == ["producers_without_library"]
 
 
 def test_one_shard_that_has_nearly_everything_is_told() -> None:

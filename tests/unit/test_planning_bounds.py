@@ -77,6 +77,16 @@ def test_idle_partitions_are_as_many_as_the_load_is_times_what_one_takes() -> No
         assert plan.shards == shards
 
 
+def test_what_a_plan_brings_is_told_of_the_topic_and_of_the_partitions_the_key_is_on() -> None:
+    # the key is on partition 0, which keeps 40; it goes to 2 and 3, and on partition 1 another one stays with 200
+    plan = planned(plan_split(HotLoad(KEY, 100), [40.0, 200.0, 20.0, 20.0], Terms(partitioner=at(0))))
+    assert plan.partitions == (2, 3)
+    assert (plan.imbalance_before, plan.imbalance_after) == (200 / 95, 200 / 95)
+    assert (plan.own_before, plan.own_after) == (140 / 95, 70 / 95)
+    crowded = planned(plan_split(HotLoad(KEY, 100), [110.0, 200.0, 0.0, 0.0], Terms(partitioner=at(0))))
+    assert (crowded.partitions, crowded.own_after) == ((2,), 110 / 102.5), "where it leaves others stay"
+
+
 def test_where_no_number_of_shards_is_within_what_partitions_take_evenness_alone_counts() -> None:
     crowded = [140.0] * 12
     free = planned(plan_split(HotLoad(KEY, 300), crowded, Terms(partitioner=at(0))))

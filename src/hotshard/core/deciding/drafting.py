@@ -66,6 +66,8 @@ class Drafts:
             reason=str(plan.reason) if active else why_not_given(self._spec),
             imbalance_before=plan.imbalance_before,
             imbalance_after=plan.imbalance_after,
+            own_before=plan.own_before,
+            own_after=plan.own_after,
         )
 
     def refused(self, refusal: Refusal, hot: Measured, before: Route | None, moment: Moment) -> Route:

@@ -158,6 +158,16 @@ REASONS: Final[Mapping[str, tuple[Callable[[_Missed], bool], str]]] = {
 }
 
 
+def promise(route: Route) -> tuple[float | None, float | None]:
+    """The load of the fullest partition over the mean, as it was and as the plan would have it.
+
+    Of the key's own partitions: while another key has a partition as full, all partitions together show nothing.
+    """
+    if route.own_before is None or route.own_after is None:
+        return route.imbalance_before, route.imbalance_after
+    return route.own_before, route.own_after
+
+
 def effect(route: Route, seen: InWindow, home: int | None, least_share: float) -> Effect | None:
     """What a plan came to in a window; None where the window says nothing of it.
 
@@ -165,7 +175,7 @@ def effect(route: Route, seen: InWindow, home: int | None, least_share: float) -
     on the key is worth a plan at all. Measured is the fullest of the partitions that the key lies on, over
     the mean; a plan helped when half of the promised relief is there, chance allowed for.
     """
-    before, promised = route.imbalance_before, route.imbalance_after
+    before, promised = promise(route)
     if route.state is not RouteState.ACTIVE or before is None or promised is None or not seen.mean:
         return None
     if seen.start_ms < route.changed_ms + SHOW_S * 1000 or seen.completeness < 1:

@@ -14,7 +14,7 @@ from hotshard.core.causes.lag import LagState
 from hotshard.core.causes.measures import with_unkeyed
 from hotshard.core.causes.sentences import sentence
 from hotshard.core.causes.table import judge
-from hotshard.core.deciding.effect import REASONS, InWindow, effect, is_to_be_told, remembered
+from hotshard.core.deciding.effect import REASONS, InWindow, effect, is_to_be_told, promise, remembered
 from hotshard.core.deciding.gathering import Gatherer
 from hotshard.core.deciding.recalled import RECENT, JudgingMemory, WindowMemory
 from hotshard.core.planning.hindrances import Circumstances, hindered
@@ -258,7 +258,7 @@ class Judging:
             start_ms=seen.start_ms,
             end_ms=seen.end_ms,
             windows=windows,
-            imbalance_before=route.imbalance_before or 0.0,
+            imbalance_before=promise(route)[0] or 0.0,
             imbalance_promised=found.promised,
             imbalance_measured=round(found.measured, 6),
             completeness=seen.completeness,

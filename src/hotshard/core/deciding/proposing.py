@@ -114,6 +114,8 @@ class Proposer:
             reason=PlanReason.WITHIN_TOLERANCE if within else PlanReason.BEST_EFFORT,
             also_partitioner=route.also_partitioner,
             carry=route.carry,
+            own_before=route.own_before,
+            own_after=route.own_after,
         )
 
     def _is_held(self, plan: Plan, standing: Route, sight: Sight, pinned: int | None) -> bool:

@@ -50,8 +50,10 @@ def _placed(now: Situation) -> Plan | Refusal:
 
 def planned(now: Situation, found: Fit, suffixes: tuple[str, ...], partitions: tuple[int, ...]) -> Plan:
     """The plan that puts the key on ``partitions``, scored."""
-    even = imbalance(with_load(now.background, spread(now.load, partitions)))
-    terms = now.terms
+    after = with_load(now.background, spread(now.load, partitions))
+    even, terms = imbalance(after), now.terms
+    home = terms.partitioner.partition(now.key, now.partitions)
+    own = {*now.current, *partitions} if home is None else {*now.current, *partitions, home}
     return Plan(
         key=now.key,
         suffixes=suffixes,
@@ -63,6 +65,8 @@ def planned(now: Situation, found: Fit, suffixes: tuple[str, ...], partitions: t
         imbalance_before=imbalance(now.before),
         imbalance_after=max(even, found.worst / now.mean) if now.sub and now.mean else even,
         reason=_reason(found, forced=terms.forced),
+        own_before=max(now.before[each] for each in own) / now.mean if now.mean else None,
+        own_after=max(found.worst, *(after[each] for each in own)) / now.mean if now.mean else None,
         numbers={"share": now.share, "mean": now.mean, "limit": now.limit, "before": now.crest, "after": found.worst},
     )
 

@@ -63,6 +63,9 @@ class Plan:
     imbalance_before: float
     imbalance_after: float
     reason: PlanReason
+    #: The same of the key's own partitions, which are those it leaves and those it goes to; None: not known.
+    own_before: float | None = None
+    own_after: float | None = None
     numbers: Mapping[str, float] = field(default_factory=dict)
     #: A second partitioner that sends every suffix to the same place.
     also_partitioner: str | None = None

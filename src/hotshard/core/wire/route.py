@@ -86,6 +86,9 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     imbalance_before: float | None = None
     imbalance_after: float | None = None
+    #: The same of the key's own partitions: the load of the fullest over the mean. Others may be as full.
+    own_before: float | None = None
+    own_after: float | None = None
     earlier: tuple[EarlierRoute, ...] = ()
 
     @property
