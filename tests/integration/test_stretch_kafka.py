@@ -220,6 +220,7 @@ async def test_partitions_come_side_by_side_in_time(kafka: ApacheKafka, fresh_to
     for slab in await read(f"kafka://{kafka.bootstrap}/{fresh_topic_name}", "--last", "1h"):
         latest[slab.partition] = slab.timestamps[-1]
         assert abs(latest[0] - latest[1]) < 30_000
+    assert latest == [busy[-1].timestamp_ms, quiet[-1].timestamp_ms], "all of it was read"
 
 
 async def test_a_source_stands_for_its_production_topic(

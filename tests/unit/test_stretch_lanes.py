@@ -97,6 +97,7 @@ def test_partitions_are_never_further_apart_than_a_sixtieth_of_the_time(counts: 
         # a sixtieth, and for quiet ones the time between six records
         allowed = 10_000 + max(6 * 600_000 // count for count in counts)
         assert max(latest.values()) - min(latest.values()) <= allowed
+    assert latest == {number: each[-1].timestamps[-1] for number, each in parts.items()}, "all of it was handed on"
 
 
 def test_slabs_do_not_become_tiny_where_there_are_many_partitions() -> None:
