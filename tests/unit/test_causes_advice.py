@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hotshard.core.causes.advice import ADVICE
-from hotshard.core.causes.looks import framed_alike, is_of_the_clock, is_placeholder, is_series, is_total, shown
 from hotshard.core.causes.table import judge
+from hotshard.core.looks import framed_alike, is_of_the_clock, is_placeholder, is_series, is_total, shown
 from tests.support.causes import crowd, evidence_of
 
 if TYPE_CHECKING:

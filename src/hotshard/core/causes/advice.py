@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hotshard.core.causes.evidence import Cause
 from hotshard.core.causes.holds import keys_are_of_the_clock, tops_rise
-from hotshard.core.causes.looks import is_placeholder, is_total, text_of
+from hotshard.core.looks import is_placeholder, is_total, text_of
 from hotshard.core.wire.route import Treatment
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from hotshard.core.causes import consumers, outcome
-from hotshard.core.causes.looks import framed_alike, is_of_the_clock, is_series
 from hotshard.core.causes.measures import Spread, explained, keyed, with_unkeyed
 from hotshard.core.keys import SEPARATOR
+from hotshard.core.looks import framed_alike, is_of_the_clock, is_series
 from hotshard.core.planning.worth import sub_unit_too_large
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 from hotshard.core.causes import consumers
 from hotshard.core.causes.evidence import Cause
-from hotshard.core.causes.looks import framed_alike, shown
 from hotshard.core.causes.measures import keyed
 from hotshard.core.causes.treatable import partitioners_of
+from hotshard.core.looks import framed_alike, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from hotshard.core.causes import outcome
 from hotshard.core.causes.holds import lead_key, load_is_uneven, wide_tenants
-from hotshard.core.causes.looks import framed_alike, is_placeholder, is_total
 from hotshard.core.causes.measures import keyed
+from hotshard.core.looks import framed_alike, is_placeholder, is_total
 from hotshard.core.partitioners import partitioner
 from hotshard.core.planning.verdict import Plan, Refusal, RefusalReason
 from hotshard.core.planning.whose import fleet

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from hotshard.core.causes.looks import is_placeholder
+from hotshard.core.looks import is_placeholder
 from hotshard.core.planning.verdict import Refusal, RefusalReason
 from hotshard.core.planning.worth import min_share
 
