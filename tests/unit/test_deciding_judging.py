@@ -167,8 +167,11 @@ def test_records_without_a_key_on_one_partition_are_told() -> None:
     assert report.numbers["whole_hottest"] == 4
 
 
-def test_lag_that_was_heard_is_judged() -> None:
-    lived = Lived()
+def test_lag_is_wanted_though_load_is_even_and_judged_when_it_was_heard() -> None:
+    lived = Lived(spec(groups=("billing",)))
+    lived.seconds(6, CALM)
+    decider = lived.hearing.decider
+    assert (lived.reports[-1].cause, decider.wants_lag, decider.is_wrong) == ("none", ("billing",), False)
     stuck = PartitionLag(partition=1, committed=41, end=5000, committed_before=41, end_before=42, since_s=600)
     others = (
         PartitionLag(partition=each, committed=900, end=900, committed_before=0, end_before=0, since_s=600)
@@ -179,6 +182,7 @@ def test_lag_that_was_heard_is_judged() -> None:
     lived.seconds(12, CALM)
     report = lived.reports[-1]
     assert (report.cause, report.treatment, report.reason) == ("stuck_partition", "dead_letter", "poison_record")
+    assert decider.is_wrong
     assert "lag" not in report.unjudged
     lived.hearing.decider.hear_lag([])
     lived.seconds(6, CALM)

@@ -24,6 +24,7 @@ class Decider:
     def __init__(self, topic: str, *groups: str) -> None:
         self.topic = topic
         self.wants_lag = groups
+        self.is_wrong = True
         self.heard: list[tuple[LagEvidence, ...]] = []
 
     def hear_lag(self, lag: Iterable[LagEvidence]) -> None:
@@ -86,6 +87,25 @@ async def test_a_second_look_tells_what_stands_still() -> None:
     await world.reader.read_once()
     assert decider.states == [LagState.STUCK, LagState.MOVING]
     assert decider.last()[0].partitions[0].since_s == 75
+
+
+async def test_while_nothing_is_wrong_a_minute_passes_between_two_looks_which_find_what_stands_still() -> None:
+    decider = Decider("orders", "billing")
+    decider.is_wrong = False
+    world = World(decider)
+    await world.begin()
+    world.commit(3, 5)
+    for _ in range(4):
+        await world.reader.read_once()
+        world.clock.advance(15)
+    assert len(decider.heard) == 1
+    world.commit(3, 9)
+    await world.reader.read_once()
+    assert len(decider.heard) == 2
+    assert decider.states == [LagState.STUCK, LagState.MOVING]
+    decider.is_wrong = True
+    await world.reader.read_once()
+    assert len(decider.heard) == 3
 
 
 async def test_a_look_is_held_against_one_of_the_last_two_minutes() -> None:

@@ -121,5 +121,5 @@ class TopicSpec:
     #: Pins by key (with U+001F between tenant and entity), and by tenant.
     pins: Mapping[str, Pin] = field(default_factory=lambda: MappingProxyType({}))
     tenant_pins: Mapping[str, Pin] = field(default_factory=lambda: MappingProxyType({}))
-    #: Consumer groups that read it in production, whose lag is looked at while something is wrong.
+    #: Consumer groups that read it in production, whose lag is looked at.
     groups: tuple[str, ...] = ()

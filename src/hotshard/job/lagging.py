@@ -1,4 +1,7 @@
-"""Lag read on demand: while something is wrong in a topic, the groups that its settings name are looked at."""
+"""The lag of the groups that a topic's settings name: looked at now and then, and often while something is wrong.
+
+A stuck partition, or a group that is slow everywhere, shows in lag alone while load is even.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +22,10 @@ if TYPE_CHECKING:
     from hotshard.job.decide import Deciding
     from hotshard.job.says import Says
 
-#: While they are wanted, groups are looked at this often, and a look is held against the oldest of these last ones.
+#: Groups are looked at this often while something is wrong, so often while nothing is, and a look is held against
+#: the oldest of these last ones.
 LOOK_S: Final = 15.0
+CALM_S: Final = 60.0
 KEPT_S: Final = 120.0
 _SUBJECT: Final = "the lag of groups"
 
@@ -47,12 +52,19 @@ class LagReader:
             await asyncio.sleep(LOOK_S)
 
     async def read_once(self) -> None:
-        """Look once at every group that is wanted, and forget those that are not any more."""
+        """Look once at every group that is due, and forget those that are not wanted any more."""
         wanted = {decider: decider.wants_lag for decider in self._deciding.speaking()}
         pairs = {(decider.topic, group) for decider, groups in wanted.items() for group in groups}
         self._looks = {pair: looks for pair, looks in self._looks.items() if pair in pairs}
         for decider, groups in wanted.items():
-            await self._read(decider, groups)
+            if decider.is_wrong or not groups or self._is_due(decider.topic, groups):
+                await self._read(decider, groups)
+
+    def _is_due(self, topic: str, groups: Collection[str]) -> bool:
+        """Whether one of them was not looked at for a while."""
+        since_s = self._clock.monotonic_s() - CALM_S
+        looks = [self._looks.get((topic, group)) for group in groups]
+        return any(not each or each[-1].at_s <= since_s for each in looks)
 
     async def _read(self, decider: TopicDecider, groups: Collection[str]) -> None:
         try:

@@ -125,7 +125,7 @@ TOPIC_ROWS: Final = (
         "groups",
         Names("consumer groups"),
         (),
-        "The groups that read it in production; while something is wrong their lag is looked at.",
+        "The groups that read it in production; their lag is looked at, more often while something is wrong.",
     ),
     *POLICY_ROWS,
 )

@@ -245,8 +245,13 @@ class TopicDecider:
 
     @property
     def wants_lag(self) -> tuple[str, ...]:
-        """The groups whose lag is to be read: the topic's, while the window told last said that something is wrong."""
-        return self._spec.groups if self._caught_up and self._judging.is_wrong else ()
+        """The groups whose lag is to be read: the topic's."""
+        return self._spec.groups if self._caught_up else ()
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether the window told last said that something is wrong, so that lag is to be read more often."""
+        return self._judging.is_wrong
 
     def hear_lag(self, lag: Iterable[LagEvidence]) -> None:
         """The lag of the topic's groups as it was just read, for the windows that close until the next is heard."""
