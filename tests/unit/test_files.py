@@ -113,7 +113,7 @@ def test_a_header_is_no_record_and_no_wrong_line() -> None:
     records = records_of(b"\xef\xbb\xbftimestamp_ms\ttenant\tkey\tbytes\r\n" + _GOOD + b"x\n")
     assert whole(records)[2] == [b"order"]
     assert (records.skipped, records.progress.rows) == (1, 2)
-    assert records.complaint == "line 3: 1 fields instead of 4: timestamp_ms, tenant, key, bytes"
+    assert records.complaint == "line 3: 1 field instead of 4: timestamp_ms, tenant, key, bytes"
 
 
 def test_a_tenant_called_tenant_is_no_header_further_down() -> None:
@@ -127,7 +127,7 @@ def test_the_complaint_names_the_first_wrong_line_of_a_large_file() -> None:
     records = records_of(_GOOD * 30_000 + b"wrong\n" + _GOOD * 30_000 + b"wrong too\n")
     assert len(whole(records)[2]) == 60_000
     assert records.skipped == 2
-    assert records.complaint == "line 30,001: 1 fields instead of 4: timestamp_ms, tenant, key, bytes"
+    assert records.complaint == "line 30,001: 1 field instead of 4: timestamp_ms, tenant, key, bytes"
 
 
 def test_no_slab_holds_more_than_20_000_records() -> None:

@@ -121,6 +121,29 @@ def test_what_is_not_sure_is_said() -> None:
     assert "Every key with more than" not in text
 
 
+@pytest.mark.parametrize(
+    ("number", "told"), [(1, "1 record, 1 key, 1 line skipped"), (600_000, "600,000 records, about 600,000 keys,")]
+)
+def test_one_of_a_thing_is_not_several_and_what_is_counted_is_not_about(number: int, told: str) -> None:
+    one = msgspec.structs.replace(
+        report(), records=number, distinct_keys=number, skipped=number, unkeyed=0, span_s=0.0, windows_total=1
+    )
+    text = render_scan(one, width=100, plain=True)
+    assert told in text
+    assert "When: 1 of 1 window, UTC" in text
+
+
+def test_a_plan_that_leaves_the_fullest_as_it_is_tells_what_it_does_for_its_own_partitions() -> None:
+    plan = msgspec.structs.replace(
+        report().plans[0], imbalance_before=2.171, imbalance_after=2.169, own_before=2.12, own_after=1.1
+    )
+    text = render_scan(msgspec.structs.replace(report(), plans=(plan,)), width=100, plain=True)
+    assert "    imbalance 2.17 -> 2.17, its own partitions 2.12 -> 1.10\n" in text
+    plan = msgspec.structs.replace(plan, imbalance_after=1.5, in_window=True)
+    text = render_scan(msgspec.structs.replace(report(), plans=(plan,)), width=100, plain=True)
+    assert "    in its hottest window: imbalance 2.17 -> 1.50\n" in text
+
+
 def test_an_empty_input_is_told_without_a_fault() -> None:
     empty = msgspec.structs.replace(
         report(), records=0, partitions=(), keys=(), tenants=(), windows=(), plans=(), cause="none", numbers={},

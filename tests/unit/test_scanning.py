@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from hotshard.core.partitioners import murmur2
 from hotshard.core.policy.thresholds import Policy
 from hotshard.core.scanning.scanner import By, Scanner
 from hotshard.core.slab import Slab
@@ -116,6 +117,33 @@ def test_a_flood_of_a_minute_in_an_hour_is_named_and_planned_for_its_minute() ->
     assert plan.treatment == "split"
     assert plan.imbalance_before is not None
     assert plan.imbalance_before > 5 > report.skew.imbalance
+
+
+def test_plans_are_a_chain_and_a_key_that_others_leave_alone_gets_none() -> None:
+    """A second key on the partition of the first: once that is spread, nothing is wrong with where the other lies."""
+    placed = spec(partitioner="murmur2")
+    home = murmur2(b"hot") & 0x7FFFFFFF
+    other = next(name for each in range(9999) if (murmur2(name := b"o%d" % each) & 0x7FFFFFFF) % 32 == home % 32)
+    report = scan(with_hot(with_hot(even(20_000), 1 / 27, key=other, tenant=b"o"), 0.5), placed)
+    assert hot_keys(report) == ["hot", other.decode()]
+    first, second = report.plans
+    assert first.treatment == "split"
+    assert first.imbalance_before == pytest.approx(report.skew.imbalance, abs=1e-5)
+    assert (second.treatment, second.reason, second.partitions) == ("none", "partition_not_above", ())
+    assert (second.imbalance_before, second.imbalance_after) == (first.imbalance_after, None)
+
+
+def test_of_two_floods_in_one_minute_each_is_planned_with_the_other_spread() -> None:
+    rows = even(72_000, every_ms=50)
+    rows[36_000:37_200] = with_hot(with_hot(rows[36_000:37_200], 0.2, key=b"second"), 0.5)
+    plans = scan(rows).plans
+    assert [(plan.key, plan.treatment, plan.in_window) for plan in plans] == [
+        ("hot", "split", True),
+        ("second", "split", True),
+    ]
+    ends = [(plan.imbalance_before or 0, plan.imbalance_after or 0) for plan in plans]
+    assert ends[1][0] == pytest.approx(ends[0][1], abs=1e-5)
+    assert ends[0][0] > ends[0][1] > ends[1][1]
 
 
 def test_a_tenant_hot_by_many_keys_is_hot_and_none_of_its_keys_is() -> None:

@@ -8,6 +8,11 @@ def count(value: float) -> str:
     return f"{round(value):,}"
 
 
+def several(value: float, thing: str) -> str:
+    """Return how many there are of a thing: ``1 key``, ``12,345 keys``."""
+    return f"{count(value)} {thing}{'s' * (round(value) != 1)}"
+
+
 def figure(value: float) -> str:
     """Return any number with as many digits as tell something: ``12,345``, ``3.61``, ``0.0417``."""
     return count(value) if value == round(value) else f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from hotshard.core.causes.evidence import Cause
+from hotshard.core.scanning.owning import EXACT_KEYS
 from hotshard.report.names import key_name, name_of
-from hotshard.report.numbers import count, figure, percent
+from hotshard.report.numbers import count, figure, percent, several
 from hotshard.report.page import Page, shortened
 from hotshard.report.partitions import add_partitions
 from hotshard.report.times import moment, stretch
@@ -51,9 +52,11 @@ def _verdict(page: Page, report: ScanReport) -> None:
 def _input(page: Page, report: ScanReport) -> None:
     page.blank()
     over = f" over {stretch(report.span_s)}" if report.span_s else ""
-    kinds = (("without a key", report.unkeyed), ("lines skipped", report.skipped))
-    rest = "".join(f", {count(number)} {what}" for what, number in kinds if number)
-    page.say(f"{count(report.records)} records{over}, about {count(report.distinct_keys)} keys{rest}")
+    about = "about " if report.distinct_keys > EXACT_KEYS else ""
+    parts = [f"{several(report.records, 'record')}{over}", f"{about}{several(report.distinct_keys, 'key')}"]
+    parts += [f"{count(report.unkeyed)} without a key"] * bool(report.unkeyed)
+    parts += [f"{several(report.skipped, 'line')} skipped"] * bool(report.skipped)
+    page.say(", ".join(parts))
 
 
 def _names(page: Page, report: ScanReport, kind: str, heavy: Sequence[ScanHeavy]) -> None:
@@ -99,14 +102,22 @@ def _plan(page: Page, plan: ScanPlan) -> None:
     what = plan.treatment
     if plan.partitions:
         where = " ".join(map(str, plan.partitions))
-        what += f" over {len(plan.partitions)} partition{'s' * (len(plan.partitions) != 1)}: {where}"
+        what += f" over {several(len(plan.partitions), 'partition')}: {where}"
     page.say(f"{what} ({plan.reason})", indent=4)
-    if plan.imbalance_before is not None and plan.imbalance_after is not None:
-        after = (
-            f"{plan.imbalance_after:.2f}",
-            "bold green" if plan.imbalance_after < plan.imbalance_before else "bold",
-        )
-        page.say(f"imbalance {plan.imbalance_before:.2f} {page.arrow} ", after, indent=4)
+    _brings(page, plan)
+
+
+def _brings(page: Page, plan: ScanPlan) -> None:
+    """The imbalance before and after; where another partition is as full, what changes for the key's own too."""
+    if plan.imbalance_before is None or plan.imbalance_after is None:
+        return
+    before, after = f"{plan.imbalance_before:.2f}", f"{plan.imbalance_after:.2f}"
+    style = "bold green" if plan.imbalance_after < plan.imbalance_before else "bold"
+    where = "in its hottest window: " if plan.in_window else ""
+    own = ""
+    if before == after and plan.own_before is not None and plan.own_after is not None:
+        own = f", its own partitions {plan.own_before:.2f} {page.arrow} {plan.own_after:.2f}"
+    page.say(f"{where}imbalance {before} {page.arrow} ", (after, style), own, indent=4)
 
 
 def _windows(page: Page, report: ScanReport) -> None:
@@ -115,7 +126,7 @@ def _windows(page: Page, report: ScanReport) -> None:
     timed = sorted((each for each in found if each.start_ms is not None), key=lambda each: each.start_ms or 0)
     if not timed:
         return
-    page.heading(f"When: {count(len(found))} of {count(report.windows_total)} windows, UTC")
+    page.heading(f"When: {count(len(found))} of {several(report.windows_total, 'window')}, UTC")
     runs = _runs(timed)
     for run in runs[:_RUNS]:
         _run(page, run)
@@ -151,8 +162,8 @@ def _run(page: Page, run: Sequence[ScanWindow]) -> None:
     names = [*map(_told, first.hot_keys), *(f"tenant {_told(name)}" for name in first.hot_tenants)]
     lasted = f", {stretch((_end_ms(last) - start_ms) / 1000)}"
     many = f", {count(len(run))} windows" if len(run) > 1 else ""
-    records = count(sum(window.records for window in run))
-    head = f"{moment(start_ms)}{lasted}{many}, {records} records: "
+    records = several(sum(window.records for window in run), "record")
+    head = f"{moment(start_ms)}{lasted}{many}, {records}: "
     tail = ", ".join(shortened(name, _NAME_COLUMNS) for name in names[:3])
     page.say((head, "dim"), tail or first.cause, f" and {len(names) - 3} more" if len(names) > 3 else "", indent=2)
 

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from hotshard.core.planning.strategies.names import POLICIES
 from hotshard.report.bars import bar
 from hotshard.report.names import name_of
-from hotshard.report.numbers import count
+from hotshard.report.numbers import count, several
 from hotshard.report.page import Page, shortened
 
 if TYPE_CHECKING:
@@ -26,12 +26,10 @@ def render_simulation(report: SimulationReport, *, width: int, plain: bool) -> s
     """The report for a terminal of ``width`` columns; ``plain``: without colour and block characters."""
     page = Page(width, plain=plain)
     page.say((_verdict(report), "bold"))
-    rest = "".join(
-        f", {count(number)} {what}"
-        for what, number in (("without a key", report.unkeyed), ("lines skipped", report.skipped))
-        if number
-    )
-    page.say(f"{count(report.records)} records over {count(report.partitions)} partitions{rest}")
+    parts = [f"{several(report.records, 'record')} over {several(report.partitions, 'partition')}"]
+    parts += [f"{count(report.unkeyed)} without a key"] * bool(report.unkeyed)
+    parts += [f"{several(report.skipped, 'line')} skipped"] * bool(report.skipped)
+    page.say(", ".join(parts))
     page.blank()
     _table(page, report)
     _footnotes(page, report)
@@ -80,7 +78,7 @@ def _footnotes(page: Page, report: SimulationReport) -> None:
         name = shortened(name_of(report.small, report.small_b64), _NAME_COLUMNS)
         page.say(
             (f"waits: the most records of others on a partition with records of {name} ", "dim"),
-            (f"({count(report.small_records)} records), which wait behind them if all are unread.", "dim"),
+            (f"({several(report.small_records, 'record')}), which wait behind them if all are unread.", "dim"),
         )
     for each in report.policies:
         page.say((f"{each.policy}: {POLICIES.get(each.policy, '')}", "dim"))

@@ -12,12 +12,14 @@ from hotshard.core.causes.remedies import REMEDIES
 from hotshard.core.deciding.drafting import advised
 from hotshard.core.planning.allowed import forbidden
 from hotshard.core.planning.hindrances import Circumstances, hindered
+from hotshard.core.planning.placement import plan_split
 from hotshard.core.planning.score import imbalance, without_load
 from hotshard.core.planning.situation import HotLoad
 from hotshard.core.planning.terms import terms_of
 from hotshard.core.planning.together import plan_all
 from hotshard.core.planning.verdict import Plan, Refusal, RefusalReason
 from hotshard.core.scanning.gathering import spread_out
+from hotshard.core.scanning.steps import Gain, Step, Steps, gain, moved
 from hotshard.core.topic import Ordering
 from hotshard.core.wire.route import Treatment
 
@@ -54,44 +56,86 @@ class Advice(NamedTuple):
     imbalance_after: float | None
     suffixes: tuple[str, ...] = ()
     partitions: tuple[int, ...] = ()
+    #: The same of the partitions that a plan has to do with: others may be as full.
+    own_before: float | None = None
+    own_after: float | None = None
+    #: The imbalances are those of the window in which the key had its largest share, with all other plans obeyed.
+    in_window: bool = False
 
 
 def advice_of(view: Overview, evidence: Evidence) -> list[Advice]:
-    """Of keys first, then of tenants, each the heaviest first."""
+    """Of keys first, then of tenants, each the heaviest first.
+
+    What keys get is a list to be obeyed from its top: each begins with the imbalance that those before it leave.
+    """
     few = evidence.distinct_keys if keys_are_few(evidence) else None
     now = Circumstances(partitions=evidence.partitions, eps=evidence.eps, distinct_keys=few)
     return [*_of_keys(view, evidence.hot_keys[:MAX_KEYS], now), *_of_tenants(evidence)]
 
 
 def _of_keys(view: Overview, hots: Sequence[HotName], now: Circumstances) -> list[Advice]:
-    """Planned together over all of the input; what is no trouble there as it was in its hottest window."""
+    """Planned together over all of the input; what is no trouble there, as it was in its hottest window."""
     if view.setting.by_tenant:
         return []
     refusals = ((hot.name, forbidden(hot.name, view.setting.spec) or hindered(hot.name, now)) for hot in hots)
     verdicts: dict[bytes, Plan | Refusal] = {name: refusal for name, refusal in refusals if refusal is not None}
     free = {hot.name: (hot.lower + hot.upper) / 2 for hot in hots if hot.name not in verdicts}
-    verdicts |= _planned(view, free, view.loads)
-    for name in free:
-        verdict = verdicts[name]
-        if isinstance(verdict, Refusal) and verdict.reason in _NO_TROUBLE:
-            spell = view.findings.keys[name]
-            verdicts |= _planned(view, {name: spell.worst.upper}, spread_out(spell.loads, len(view.loads)))
-    return [_of_key(verdicts[hot.name], hot, view) for hot in hots]
+    lies = {name: _where(view, name, load, view.loads) for name, load in free.items()}
+    verdicts |= _planned(view, free, lies)
+    steps = Steps(view.loads, terms_of(view.setting.spec).eps)
+    found = [*steps.of_all(hots, verdicts, lies)]
+    return [_in_its_window(view, each, verdicts, lies, steps) or _of_key(each, view) for each in found]
 
 
-def _planned(view: Overview, hots: Mapping[bytes, float], loads: Sequence[int]) -> Mapping[bytes, Plan | Refusal]:
+def _planned(
+    view: Overview, hots: Mapping[bytes, float], lies: Mapping[bytes, Mapping[int, float]]
+) -> Mapping[bytes, Plan | Refusal]:
     if not hots:
         return {}
-    current = {name: _where(view, name, load, loads) for name, load in hots.items()}
-    background = [float(load) for load in loads]
-    for each in current.values():
+    background = [float(load) for load in view.loads]
+    for each in lies.values():
         background = without_load(background, each)
-    loaded = [HotLoad(name, sum(each.values()) or hots[name], each or None) for name, each in current.items()]
-    together = plan_all(loaded, background, terms_of(view.setting.spec))
-    return {verdict.key: verdict for verdict in together.verdicts}
+    loaded = [HotLoad(name, sum(lies[name].values()) or load, lies[name] or None) for name, load in hots.items()]
+    return {verdict.key: verdict for verdict in plan_all(loaded, background, terms_of(view.setting.spec)).verdicts}
 
 
-def _where(view: Overview, name: bytes, load: float, loads: Sequence[int]) -> dict[int, float]:
+def _in_its_window(
+    view: Overview,
+    step: Step,
+    verdicts: dict[bytes, Plan | Refusal],
+    lies: Mapping[bytes, Mapping[int, float]],
+    steps: Steps,
+) -> Advice | None:
+    """What would have helped a key that is no trouble over all of the input, had the other plans been obeyed then.
+
+    None where nothing would, or what does would make all of the input less even than it may be.
+    """
+    name = step.hot.name
+    if not isinstance(step.verdict, Refusal) or step.verdict.reason not in _NO_TROUBLE:
+        return None
+    then = _planned_then(view, step.hot, verdicts)
+    if isinstance(then.verdict, Refusal) or not steps.bears(then.verdict, lies[name]):
+        return None
+    verdicts[name] = then.verdict
+    return _of_key(then, view)._replace(in_window=True)
+
+
+def _planned_then(view: Overview, key: HotName, verdicts: Mapping[bytes, Plan | Refusal]) -> Step:
+    spell = view.findings.keys[key.name]
+    loads: Sequence[float] = spread_out(spell.loads, len(view.loads))
+    for other in spell.among:
+        plan = verdicts.get(other.name)
+        if other.name != key.name and isinstance(plan, Plan):
+            loads = moved(loads, _where(view, other.name, other.upper, loads), plan.partitions)
+    there = _where(view, key.name, spell.worst.upper, loads)
+    hot = HotLoad(key.name, sum(there.values()) or spell.worst.upper, there or None)
+    found = plan_split(hot, without_load(loads, there), terms_of(view.setting.spec))
+    if isinstance(found, Refusal):
+        return Step(key, found, Gain(imbalance(loads)))
+    return Step(key, found, gain(loads, moved(loads, there, found.partitions), there, found.partitions))
+
+
+def _where(view: Overview, name: bytes, load: float, loads: Sequence[float]) -> dict[int, float]:
     """Where a key lies, with no more than the partitions have."""
     place = view.setting.place
     if place is not None:
@@ -102,21 +146,23 @@ def _where(view: Overview, name: bytes, load: float, loads: Sequence[int]) -> di
     return {p: min(load * part / whole, loads[p]) for p, part in there.items()} if whole else {}
 
 
-def _of_key(verdict: Plan | Refusal, hot: HotName, view: Overview) -> Advice:
+def _of_key(step: Step, view: Overview) -> Advice:
+    hot, verdict, brings = step
     if isinstance(verdict, Refusal):
-        return Advice(
-            hot.name, hot.tenant, advised(verdict), str(verdict.reason), verdict.detail, imbalance(view.loads), None
-        )
+        treatment = Treatment.NONE if verdict.reason in _NO_TROUBLE else advised(verdict)
+        return Advice(hot.name, hot.tenant, treatment, str(verdict.reason), verdict.detail, brings.before, None)
     return Advice(
         hot.name,
         hot.tenant,
         Treatment.SPLIT,
         str(verdict.reason),
         _IF[view.setting.spec.ordering],
-        verdict.imbalance_before,
-        verdict.imbalance_after,
+        brings.before,
+        brings.after,
         verdict.suffixes,
         verdict.partitions,
+        brings.own_before,
+        brings.own_after,
     )
 
 

@@ -49,13 +49,14 @@ class Spell:
     since_ms: int | None
     windows: int
     worst: Hot
-    #: Load by production partition in that one.
+    #: Load by production partition in that one, and the heaviest names that were hot in it.
     loads: Mapping[int, int]
+    among: Sequence[Hot]
 
-    def add(self, hot: Hot, loads: Mapping[int, int]) -> None:
+    def add(self, hot: Hot, loads: Mapping[int, int], among: Sequence[Hot]) -> None:
         self.windows += 1
         if hot.share > self.worst.share:
-            self.worst, self.loads = hot, loads
+            self.worst, self.loads, self.among = hot, loads, among
 
 
 class Recent(NamedTuple):
@@ -100,11 +101,12 @@ class Findings:
     def heat(self, keys: Sequence[Hot], tenants: Sequence[Hot], start_ms: int | None, loads: Mapping[int, int]) -> None:
         """These were hot in a window that began then."""
         for spells, hots in ((self.keys, keys), (self.tenants, tenants)):
+            among = tuple(hots[:MAX_HOT])
             for hot in hots:
                 if hot.name in spells:
-                    spells[hot.name].add(hot, loads)
+                    spells[hot.name].add(hot, loads, among)
                 else:
-                    spells[hot.name] = Spell(start_ms, 1, hot, loads)
+                    spells[hot.name] = Spell(start_ms, 1, hot, loads, among)
             if len(spells) > 2 * _MAX_SPELLS:
                 _let_go(spells)
 

@@ -134,6 +134,9 @@ class Teller:
             imbalance_after=_rounded(advice.imbalance_after),
             reason=advice.reason,
             detail=advice.detail,
+            own_before=_rounded(advice.own_before),
+            own_after=_rounded(advice.own_after),
+            in_window=advice.in_window,
         )
 
 

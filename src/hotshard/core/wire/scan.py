@@ -48,6 +48,7 @@ class ScanWindow(msgspec.Struct, frozen=True, kw_only=True):
 class ScanPlan(msgspec.Struct, frozen=True, kw_only=True):
     """What would help one key or tenant, and by how much; a treatment without shards has none.
 
+    Plans of keys are a list to be obeyed from its top: each begins with the imbalance that those before it leave.
     ``imbalance_after`` of what is isolated, and so leaves the topic, is what its fullest partition then
     carries in means of now.
     """
@@ -64,6 +65,12 @@ class ScanPlan(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     #: One sentence for a person.
     detail: str = ""
+    #: The same of the partitions that a plan has to do with: others may be as full.
+    own_before: float | None = None
+    own_after: float | None = None
+    #: The imbalances are those of the window in which the key had its largest share, the other plans obeyed: over
+    #: all of the input it is no trouble.
+    in_window: bool = False
 
 
 class ScanReport(msgspec.Struct, frozen=True, kw_only=True):

@@ -106,7 +106,7 @@ def record(line: bytes) -> tuple[int, bytes | None, bytes | None, int]:
     """Time, tenant, key and size of one line without its end. Raises DamageError."""
     fields = line.split(b"\t")
     if len(fields) != 4:
-        raise DamageError(f"{len(fields)} fields instead of 4: {', '.join(NAMES)}")
+        raise DamageError(f"{len(fields)} field{'s' * (len(fields) != 1)} instead of 4: {', '.join(NAMES)}")
     at, tenant, key, size = fields
     if b"\\" in line:
         tenant, key = unescaped(tenant), unescaped(key)
