@@ -80,6 +80,30 @@ def test_null_and_empty_keys_and_values_have_sizes() -> None:
     assert slab.sizes == [0, 0, 2, 3, 0]
 
 
+@pytest.mark.parametrize("limit", [100, 1000])
+def test_many_records_within_100_ms_share_the_timestamps_of_some_of_them(limit: int) -> None:
+    rows = [Record(timestamp_ms=1000 + at) for at in range(100)]
+    read = _read(batch(0, rows) + batch(100, rows[:1]), limit=limit)
+    timestamps = [at for slab in read for at in slab.timestamps]
+    assert timestamps == [1031] * 32 + [1063] * 32 + [1095] * 32 + [1099] * 4 + [1000]
+
+
+@pytest.mark.parametrize(("records", "step_ms"), [(64, 1), (101, 2)])
+def test_records_that_are_fewer_or_further_apart_have_each_its_own_timestamp(records: int, step_ms: int) -> None:
+    times = [1000 + step_ms * at for at in range(records)]
+    (slab,) = _read(batch(0, [Record(timestamp_ms=at) for at in times]), limit=1000)
+    assert slab.timestamps == times
+
+
+def test_records_that_are_older_than_their_batch_says_are_seen_among_those_that_share() -> None:
+    rows = [Record(timestamp_ms=9000)] + [Record(timestamp_ms=at) for at in range(7000, 7200)]
+    (slab,) = _read(batch(0, rows, append_ms=9050), limit=1000)
+    assert slab.timestamps == [9050] * 201  # the broker's time: not that of the rows
+    rows += [Record(timestamp_ms=9050)]
+    (slab,) = _read(batch(0, rows), limit=1000)
+    assert sum(at < 7200 for at in slab.timestamps) > 190
+
+
 def test_the_brokers_time_is_the_records_time_where_the_topic_says_so() -> None:
     (slab,) = _read(batch(0, _ROWS, append_ms=77))
     assert slab.timestamps == [77] * 6

@@ -25,7 +25,8 @@ class Slab:
     keys: list[bytes | None] = field(default_factory=list)
     #: Bytes of key and value of each record, headers not counted.
     sizes: list[int] = field(default_factory=list)
-    #: Milliseconds since the Unix epoch, as the record says; negative when it has none.
+    #: Milliseconds since the Unix epoch, as the record says; negative when it has none. In a batch of more than 64
+    #: records that says it spans no more than 100 ms, up to 32 in a row may have the timestamp of the last of them.
     timestamps: list[int] = field(default_factory=list)
     #: Tenants and discriminators, where they do not stand in the key: one entry per record, None where it has none.
     tenants: list[bytes | None] | None = None

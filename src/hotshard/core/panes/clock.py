@@ -43,13 +43,18 @@ class PaneClock:
 
     def add(self, timestamps: Sequence[int], now_ms: int) -> None:
         """Take note of a slab; timestamps that are missing (negative) or far ahead of ``now_ms`` count as none."""
+        # Thinned before, not after: of a long slab not all need be looked at then.
+        while len(self._sample) - (self._next - len(timestamps)) // self._stride > _SAMPLE:
+            self._thin()
         self._sample += _usable(timestamps[self._next :: self._stride], now_ms)
         self._next -= len(timestamps)
         if self._next < 0:
             self._next %= self._stride
-        while len(self._sample) > _SAMPLE:
-            self._sample = self._sample[::_THINNING]
-            self._stride *= _THINNING
+
+    def _thin(self) -> None:
+        self._next += -len(self._sample) % _THINNING * self._stride
+        self._sample = self._sample[::_THINNING]
+        self._stride *= _THINNING
 
     def time(self, opened_ms: int, now_ms: int) -> PaneTime:
         """The pane's time; without a usable timestamp that of the worker's clock, from ``opened_ms`` to now."""

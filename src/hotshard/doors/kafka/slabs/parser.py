@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 from hotshard.core.slab import Slab
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from hotshard.core.fields import Extracted, FieldReader
 
@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 SLAB_RECORDS = 20_000
 #: Records whose values are held at once where fields of them are looked for.
 _AT_ONCE = 500
+#: Where a batch says that it spans no more than this, and has more than so many records, each so many in a row share
+#: the timestamp of the last of them.
+SHARED_MS = 100
+SHARED_FROM = 64
+SHARING = 32
 
 
 class Record(Protocol):
@@ -42,7 +47,10 @@ class Record(Protocol):
 
 
 class Batch(Protocol):
-    """What is read of a batch of aiokafka's parser. ``producer_id`` is None for formats v0 and v1."""
+    """What is read of a batch of aiokafka's parser.
+
+    ``producer_id`` is None for formats v0 and v1, and only the others have timestamps of their own.
+    """
 
     @property
     def producer_id(self) -> int | None: ...
@@ -50,6 +58,10 @@ class Batch(Protocol):
     def base_offset(self) -> int: ...
     @property
     def next_offset(self) -> int: ...
+    @property
+    def first_timestamp(self) -> int: ...
+    @property
+    def max_timestamp(self) -> int: ...
     @property
     def is_transactional(self) -> bool: ...
     @property
@@ -187,7 +199,7 @@ def _read_batch(reading: Reading, slab: _Open, limit: int) -> Iterator[Slab]:
         if legacy or batch.base_offset < reading.position:
             position = reading.position
             records = dropwhile(lambda record: record.offset < position, records)
-        append = partial(_append_fields, reading.fields) if reading.fields else _append_legacy if legacy else _append
+        append = _append_for(reading, batch)
         while True:
             end = append(islice(records, limit - len(slab.columns.keys)), slab.columns)
             if len(slab.columns.keys) < limit:
@@ -197,8 +209,44 @@ def _read_batch(reading: Reading, slab: _Open, limit: int) -> Iterator[Slab]:
     reading.position = max(reading.position, batch.next_offset)
 
 
+def _append_for(reading: Reading, batch: Batch) -> Callable[[Iterable[Record], Columns], int]:
+    """How the records of a batch are appended; it returns the offset after the last, -1 when there was none."""
+    if reading.fields:
+        return partial(_append_fields, reading.fields)
+    if batch.producer_id is None:
+        return _append_legacy
+    many = batch.next_offset - batch.base_offset > SHARED_FROM
+    # The first record's timestamp need not be the least, so those in between are not taken on trust: some are read.
+    shared = many and 0 <= batch.max_timestamp - batch.first_timestamp <= SHARED_MS
+    return _append_sharing if shared else _append
+
+
+def _append_sharing(records: Iterable[Record], into: Columns) -> int:
+    """Append all, with the timestamps of some. The hot loop: keep it flat."""
+    keys, timestamps = into.keys, into.timestamps
+    add_key, add_size = keys.append, into.sizes.append
+    record: Record | None = None
+    records = iter(records)
+    while True:
+        for record in islice(records, SHARING):
+            key, value = record.key, record.value
+            add_key(key)
+            if key is None:
+                add_size(0 if value is None else len(value))
+            elif value is None:
+                add_size(len(key))
+            else:
+                add_size(len(key) + len(value))
+        if record is None:
+            return -1
+        added = len(keys) - len(timestamps)
+        if not added:
+            return record.offset + 1
+        timestamps += [record.timestamp] * added  # type: ignore[list-item]  # format v2 always has one
+
+
 def _append(records: Iterable[Record], into: Columns) -> int:
-    """Append all; return the offset after the last, -1 when there was none. The hot loop: keep it flat."""
+    """Append all, each with its own timestamp."""
     add_key, add_size, add_timestamp = into.keys.append, into.sizes.append, into.timestamps.append
     record: Record | None = None
     for record in records:

@@ -73,6 +73,7 @@ def cases() -> list[Case]:
         Case("transactions", interleaved, aborted=((7, 0),)),
         Case("nothing but an aborted transaction", interleaved[: len(batch(0, rows[:2]))], aborted=((7, 0),)),
         Case("fields", batch(0, [*parts, *plain]) + batch(10, parts, gzipped=True), position=3),
+        Case("many at once", batch(0, rows) + batch(12, rows[:1] * 99), position=9),
         Case("cut off", batch(0, plain) + batch(3, rows)[:-5]),
     ]
 
