@@ -296,6 +296,26 @@ def test_a_verdict_is_one_sentence_and_finite_numbers(case: str) -> None:
     assert all(isfinite(value) for value in verdict.numbers.values())
 
 
+def test_where_nothing_is_surely_hot_it_is_told_where_to_look() -> None:
+    evidence = replace(CALM, loads=(3000, *[300] * 11), records=6300, top_of_hottest=((b"huge", 2700),))
+    assert (
+        "carries 5.71 times the mean, and 'huge', which has 90% of that, is not surely hot;" in judge(evidence).sentence
+    )
+    assert "and it is not known why;" in judge(replace(evidence, top_of_hottest=((b"k1", 2),))).sentence
+    assert "and it is not known why;" in judge(replace(evidence, top_of_hottest=())).sentence
+
+
+def test_of_few_keys_one_is_named_that_has_more_than_a_partition_should() -> None:
+    few = evidence_of(crowd(45, 100), 32)
+    assert "alone has" not in judge(replace(few, hot_keys=(hot_name(b"k11", 105, 4500),))).sentence
+    assert (
+        "and key 'k11' alone has 20% of the load"
+        in judge(replace(few, hot_keys=(hot_name(b"k11", 900, 4500),))).sentence
+    )
+    three = replace(few, partitions=3, distinct_keys=2, loads=(3000, 1500, 0))
+    assert "there are 2 distinct keys for 3 partitions, 1 of which is idle;" in judge(three).sentence.lower()
+
+
 def test_what_comes_later_in_the_table_is_told_beside_the_first() -> None:
     countries = evidence_of(dict(zip(crowd(12, 1, "c"), (8000, *[180] * 11), strict=True)), 48)
     assert judge(countries).cause is Cause.FEW_KEYS

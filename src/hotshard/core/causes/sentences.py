@@ -30,6 +30,10 @@ def what(cause: Cause, evidence: Evidence, name: HotName | None, numbers: Mappin
     return _WHAT[cause](evidence, name, numbers)
 
 
+#: This part of the fullest partition is most of it.
+_MOST: Final = 0.5
+
+
 def plural(count: float, word: str) -> str:
     """``1 key``, ``1,200 keys``."""
     return f"{count:,.0f} {word}" if count == 1 else f"{count:,.0f} {word}s"
@@ -52,8 +56,8 @@ def _few_keys(evidence: Evidence, name: HotName | None, _: Mapping[str, float]) 
     if evidence.distinct_keys == 1:
         return f"all records have one key, and {idle} of {evidence.partitions} partitions are idle"
     text = f"there are {evidence.distinct_keys} distinct keys for {evidence.partitions} partitions"
-    text += f", {idle} of which are idle" if idle else f", and {_uneven(evidence)}"
-    if name is not None:
+    text += f", {idle} of which {'is' if idle == 1 else 'are'} idle" if idle else f", and {_uneven(evidence)}"
+    if name is not None and name.share * evidence.partitions > 1:  # less than an even partition has is nothing to tell
         text += f", and key {shown(name.name)} alone has {name.share:.0%} of the load"
     return text
 
@@ -149,7 +153,13 @@ def _mixed(evidence: Evidence, _: HotName | None, __: Mapping[str, float]) -> st
 
 
 def _unknown(evidence: Evidence, _: HotName | None, __: Mapping[str, float]) -> str:
-    return f"{_uneven(evidence)}, and it is not known why"
+    """With the name that has most of the fullest partition: it is none that is surely hot, and yet where to look."""
+    spread = keyed(evidence)
+    name, load = evidence.top_of_hottest[0] if evidence.top_of_hottest else (b"", 0)
+    part = min(1.0, load / spread.skew.max) if spread.skew.max else 0.0
+    if part < _MOST or name in {hot.name for hot in evidence.hot_keys}:
+        return f"{_uneven(evidence)}, and it is not known why"
+    return f"{_uneven(evidence)}, and {shown(name)}, which has {part:.0%} of that, is not surely hot"
 
 
 #: What is so, of the evidence, the name it is about and the verdict's numbers.
