@@ -15,6 +15,13 @@ def test_five_standard_deviations_of_a_count_are_chance(load: int, surely: int) 
     assert beyond_chance(load) == surely
 
 
+def test_one_huge_record_says_nothing_however_many_small_ones_it_came_with() -> None:
+    huge = 10**12
+    assert beyond_chance(huge, 2e8, huge) == 0
+    assert beyond_chance(huge + 300, 2e8, huge) == 300
+    assert beyond_chance(100 * huge, huge, huge) == 50 * huge, "many of them do"
+
+
 def test_bytes_are_as_sure_as_the_records_they_are() -> None:
     assert beyond_chance(100 * 500, 500) == 50 * 500
 

@@ -15,9 +15,8 @@ def beyond_chance(load: int, mean_record: float = 1.0, largest_record: int = 1) 
 
     ``load - 5 * sqrt(load * mean_record)``: records come by chance (Poisson), and each carries ``mean_record``
     (1 where load is records). A few records much larger than others so count as many of the mean, as it is
-    their load that is heavy; but what one record can bring says nothing of a next one, so a load of no more
-    than ``largest_record`` is 0.
+    their load that is heavy; but what one record can bring says nothing of a next one, so it is never more than
+    what is left without ``largest_record``.
     """
-    if load <= largest_record:
-        return 0
-    return max(0, math.floor(load - SIGMAS * math.sqrt(load * mean_record)))
+    left = load - largest_record
+    return max(0, min(left, math.floor(load - SIGMAS * math.sqrt(load * mean_record)))) if left > 0 else 0
