@@ -29,7 +29,7 @@ _CHUNK: Final = 20_000
 #: Records stamped at once, less than two milliseconds of filling.
 _STAMPED: Final = 500
 _PRODUCERS: Final = 2
-_VERY_MANY: Final = 100
+_VERY_MANY: Final = 500
 
 
 class Keys(StrEnum):
