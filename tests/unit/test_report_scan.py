@@ -66,6 +66,19 @@ def test_the_verdict_comes_first_then_what_is_hot_since_when_how_surely_and_what
     assert text.splitlines()[0] == wanted[0]
 
 
+def test_other_causes_what_the_application_could_do_and_what_is_not_known_are_told_where_there_are_any() -> None:
+    text = render_scan(report(), width=100, plain=True)
+    assert not re.search(r", also|The application could|Not known here", text)
+    more = msgspec.structs.replace(
+        report(), also=("hot_tenant", "collision"), application=("ledger", "relative_update"), unjudged=("lag", "new")
+    )
+    text = render_scan(more, width=100, plain=True)
+    assert "reason spreads, also hot_tenant, collision" in text
+    assert "The application could also send relative updates, added up before they are sent." in text
+    assert "ledger" not in text
+    assert "Not known here: whether consumers are slow or stuck; new." in text
+
+
 def test_every_partition_has_a_bar_as_long_as_its_load_says() -> None:
     rows = re.findall(r"^ +(\d+) (#*) +([\d.]+ %|-)", render_scan(report(), width=80, plain=True), re.MULTILINE)
     assert [int(number) for number, _, _ in rows] == list(range(32))

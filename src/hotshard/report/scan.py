@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from hotshard.core.causes.advice import phrase
 from hotshard.core.causes.evidence import Cause
 from hotshard.core.scanning.owning import EXACT_KEYS
 from hotshard.report.names import key_name, name_of
@@ -25,6 +26,15 @@ _RUNS: Final = 12
 _NUMBERS: Final = 6
 _NAME_COLUMNS: Final = 60
 
+#: What the codes of ``unjudged`` leave open.
+_OPEN: Final = {
+    "lag": "whether consumers are slow or stuck",
+    "distinct_keys": "whether keys are few",
+    "history": "whether it is a burst, or moves",
+    "discriminator": "whether the hot keys' sub-units are spread",
+    "unkeyed_partitions": "where records without a key lie",
+}
+
 
 def render_scan(report: ScanReport, *, width: int, plain: bool) -> str:
     """The report for a terminal of ``width`` columns; ``plain``: without colour and block characters."""
@@ -43,10 +53,13 @@ def render_scan(report: ScanReport, *, width: int, plain: bool) -> str:
 def _verdict(page: Page, report: ScanReport) -> None:
     fine = report.cause == Cause.NONE
     page.say((key_name(report.advice or f"Cause: {report.cause}."), "bold green" if fine else "bold red"))
-    page.say((f"cause {report.cause}, treatment {report.treatment}, reason {report.reason}", "dim"))
+    also = f", also {', '.join(report.also)}" if report.also else ""
+    page.say((f"cause {report.cause}, treatment {report.treatment}, reason {report.reason}{also}", "dim"))
     numbers = list(report.numbers.items())[:_NUMBERS]
     if numbers:
         page.say((", ".join(f"{name} {figure(value)}" for name, value in numbers), "dim"))
+    if len(report.application) > 1:  # the first is in the sentence
+        page.say(f"The application could also {', or '.join(map(phrase, report.application[1:]))}.")
 
 
 def _input(page: Page, report: ScanReport) -> None:
@@ -182,3 +195,5 @@ def _sureness(page: Page, report: ScanReport) -> None:
         page.say(("Not everything could be counted, so a key may be missing or its count be off.", "yellow"), indent=2)
     if report.completeness < 1:
         page.say((f"Only {percent(report.completeness)} of the partitions are in this.", "yellow"), indent=2)
+    if report.unjudged:
+        page.say((f"Not known here: {'; '.join(_OPEN.get(code, code) for code in report.unjudged)}.", "dim"), indent=2)

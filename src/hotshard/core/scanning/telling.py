@@ -62,6 +62,9 @@ class Teller:
             completeness=verdict.completeness,
             advice=verdict.sentence,
             plans=tuple(map(self._plan, advice)),
+            also=tuple(map(str, verdict.also)),
+            application=verdict.advice,
+            unjudged=verdict.unjudged,
         )
 
     def _text(self, name: bytes) -> tuple[str | None, str | None]:

@@ -100,6 +100,10 @@ class ScanReport(msgspec.Struct, frozen=True, kw_only=True):
     completeness: float
     advice: str
     plans: tuple[ScanPlan, ...]
+    #: Causes that hold, too; codes of what the application must do itself; what could not be judged.
+    also: tuple[str, ...] = ()
+    application: tuple[str, ...] = ()
+    unjudged: tuple[str, ...] = ()
 
 
 _encoder = msgspec.json.Encoder()
