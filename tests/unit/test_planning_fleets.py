@@ -112,3 +112,12 @@ def test_a_key_too_small_for_a_split_is_moved_where_it_collides_and_moves_are_wa
     assert plan.imbalance_after == pytest.approx(1.2 * 100 / 100.3)
     crowded = [9.2, *[1.0] * 99]
     assert refused(plan_split(hot, crowded, replace(terms, moves=True))).reason == "not_worth"  # one of too many
+
+
+def test_a_key_with_terms_of_its_own_is_planned_on_them_among_the_others() -> None:
+    hots = [HotLoad(b"a", 200.0), HotLoad(b"b", 190.0)]
+    terms = Terms(partitioner=MURMUR2)
+    together = plan_all(hots, [5.0] * 12, terms, {b"b": replace(terms, max_shards=2)})
+    first, second = together.plans
+    assert (first.key, second.key, second.shards) == (b"a", b"b", 2)
+    assert first.shards > 2

@@ -38,10 +38,13 @@ class Together(NamedTuple):
         return imbalance(self.after)
 
 
-def plan_all(hots: Iterable[HotLoad], background: Sequence[float], terms: Terms) -> Together:
+def plan_all(
+    hots: Iterable[HotLoad], background: Sequence[float], terms: Terms, own: Mapping[bytes, Terms] | None = None
+) -> Together:
     """Plan every key, the largest first; keys of one load in the order of their bytes.
 
-    ``background`` is the load of every partition without any of ``hots``. Each key is planned among
+    ``background`` is the load of every partition without any of ``hots``; ``own`` are the terms of keys that
+    have others than ``terms``, the partitioner being the same. Each key is planned among
     what the others bring: where their plans put it, or for those whose turn is still to come, where it lies.
     When all have had their turn, keys that are left on a partition above ``1 + eps`` times the mean have
     another, for what was in their way may have gone. No turn raises the imbalance.
@@ -51,9 +54,12 @@ def plan_all(hots: Iterable[HotLoad], background: Sequence[float], terms: Terms)
     leave; the better of both is taken.
     """
     hots = list(hots)
-    found = _in_turns(_Table(hots, background, terms))
+    own = own or {}
+    found = _in_turns(_Table(hots, background, terms, own))
     if found.imbalance_after > 1 + terms.eps:
-        found = min(found, _in_turns(_Table(hots, background, terms, strewn=True)), key=lambda each: max(each.after))
+        found = min(
+            found, _in_turns(_Table(hots, background, terms, own, strewn=True)), key=lambda each: max(each.after)
+        )
     return found
 
 
@@ -69,9 +75,16 @@ class _Table:
     """Keys in their order, what was answered about them, and where their loads are for now."""
 
     def __init__(
-        self, hots: Iterable[HotLoad], background: Sequence[float], terms: Terms, *, strewn: bool = False
+        self,
+        hots: Iterable[HotLoad],
+        background: Sequence[float],
+        terms: Terms,
+        own: Mapping[bytes, Terms],
+        *,
+        strewn: bool = False,
     ) -> None:
         self._terms = terms
+        self._own = own
         self._hots = sorted(hots, key=lambda hot: (-hot.load, hot.key))
         self._lies = {hot.key: places(hot, terms.partitioner, len(background)) for hot in self._hots}
         self._verdicts: dict[bytes, Plan | Refusal] = {}
@@ -92,7 +105,7 @@ class _Table:
         current = self._lies[hot.key]
         rest = without_load(self.loads, self._until.pop(hot.key, current))
         self.loads = with_load(rest, current)
-        verdict = plan_split(hot._replace(current=current), rest, self._terms)
+        verdict = plan_split(hot._replace(current=current), rest, self._own.get(hot.key, self._terms))
         if isinstance(verdict, Refusal):
             if not isinstance(self._verdicts.get(hot.key), Plan):
                 self._verdicts[hot.key] = verdict

@@ -18,7 +18,7 @@ from hotshard.core.planning.situation import HotLoad
 from hotshard.core.planning.terms import terms_of
 from hotshard.core.planning.together import plan_all
 from hotshard.core.planning.verdict import Plan, Refusal, RefusalReason
-from hotshard.core.scanning.gathering import spread_out
+from hotshard.core.scanning.gathering import spread_out, terms_for
 from hotshard.core.scanning.steps import Gain, Step, Steps, gain, moved
 from hotshard.core.topic import Ordering
 from hotshard.core.wire.route import Treatment
@@ -68,21 +68,36 @@ def advice_of(view: Overview, evidence: Evidence) -> list[Advice]:
 
     What keys get is a list to be obeyed from its top: each begins with the imbalance that those before it leave.
     """
-    few = evidence.distinct_keys if keys_are_few(evidence) else None
-    now = Circumstances(partitions=evidence.partitions, eps=evidence.eps, distinct_keys=few)
-    return [*_of_keys(view, evidence.hot_keys[:MAX_KEYS], now), *_of_tenants(evidence)]
+    return [*_of_keys(view, evidence), *_of_tenants(evidence)]
 
 
-def _of_keys(view: Overview, hots: Sequence[HotName], now: Circumstances) -> list[Advice]:
+def _circumstances(key: HotName, evidence: Evidence) -> Circumstances:
+    there = key.partitions[0] if key.partitions else None
+    unkeyed = 0 if there is None or not evidence.unkeyed_loads else evidence.unkeyed_loads[there]
+    return Circumstances(
+        partitions=evidence.partitions,
+        eps=evidence.eps if key.terms is None else key.terms.eps,
+        distinct_keys=evidence.distinct_keys if keys_are_few(evidence) else None,
+        partition_load=0 if there is None else evidence.loads[there] + unkeyed,
+        unkeyed_load=unkeyed,
+        elsewhere=any(key.name == name for name, _ in evidence.scattered),
+    )
+
+
+def _of_keys(view: Overview, evidence: Evidence) -> list[Advice]:
     """Planned together over all of the input; what is no trouble there, as it was in its hottest window."""
     if view.setting.by_tenant:
         return []
-    refusals = ((hot.name, forbidden(hot.name, view.setting.spec) or hindered(hot.name, now)) for hot in hots)
-    verdicts: dict[bytes, Plan | Refusal] = {name: refusal for name, refusal in refusals if refusal is not None}
+    hots, spec = evidence.hot_keys[:MAX_KEYS], view.setting.spec
+    verdicts: dict[bytes, Plan | Refusal] = {}
+    for hot in hots:
+        refusal = forbidden(hot.name, spec) or hindered(hot.name, _circumstances(hot, evidence))
+        if refusal is not None:
+            verdicts[hot.name] = refusal
     free = {hot.name: (hot.lower + hot.upper) / 2 for hot in hots if hot.name not in verdicts}
     lies = {name: _where(view, name, load, view.loads) for name, load in free.items()}
     verdicts |= _planned(view, free, lies)
-    steps = Steps(view.loads, terms_of(view.setting.spec).eps)
+    steps = Steps(view.loads, terms_of(spec).eps)
     found = [*steps.of_all(hots, verdicts, lies)]
     return [_in_its_window(view, each, verdicts, lies, steps) or _of_key(each, view) for each in found]
 
@@ -96,7 +111,9 @@ def _planned(
     for each in lies.values():
         background = without_load(background, each)
     loaded = [HotLoad(name, sum(lies[name].values()) or load, lies[name] or None) for name, load in hots.items()]
-    return {verdict.key: verdict for verdict in plan_all(loaded, background, terms_of(view.setting.spec)).verdicts}
+    own = {name: terms_for(view.setting, view.owner(name), view.span_s) for name in hots}
+    together = plan_all(loaded, background, terms_of(view.setting.spec), own)
+    return {verdict.key: verdict for verdict in together.verdicts}
 
 
 def _in_its_window(
@@ -129,7 +146,8 @@ def _planned_then(view: Overview, key: HotName, verdicts: Mapping[bytes, Plan | 
             loads = moved(loads, _where(view, other.name, other.upper, loads), plan.partitions)
     there = _where(view, key.name, spell.worst.upper, loads)
     hot = HotLoad(key.name, sum(there.values()) or spell.worst.upper, there or None)
-    found = plan_split(hot, without_load(loads, there), terms_of(view.setting.spec))
+    terms = terms_for(view.setting, view.owner(key.name), spell.span_s)
+    found = plan_split(hot, without_load(loads, there), terms)
     if isinstance(found, Refusal):
         return Step(key, found, Gain(imbalance(loads)))
     return Step(key, found, gain(loads, moved(loads, there, found.partitions), there, found.partitions))
@@ -176,9 +194,5 @@ def _of_tenant(evidence: Evidence, tenant: HotName) -> Advice:
     alone = replace(evidence, hot_keys=(), hot_tenants=(tenant,))
     remedy = next(each for each in REMEDIES[Cause.HOT_TENANT] if each.fits(alone))
     after = remedy.after(alone)
-    numbers = figures(alone, tenant, after)
-    try:
-        detail = remedy.do.format(**numbers)
-    except KeyError:
-        detail = ""
+    detail = remedy.in_words(figures(alone, tenant, after))
     return Advice(None, tenant.name, remedy.treatment, remedy.reason, detail, imbalance(evidence.loads), after)

@@ -52,11 +52,13 @@ class Spell:
     #: Load by production partition in that one, and the heaviest names that were hot in it.
     loads: Mapping[int, int]
     among: Sequence[Hot]
+    #: How long that one lasted; 0: not known.
+    span_s: float = 0.0
 
-    def add(self, hot: Hot, loads: Mapping[int, int], among: Sequence[Hot]) -> None:
+    def add(self, hot: Hot, loads: Mapping[int, int], among: Sequence[Hot], span_s: float) -> None:
         self.windows += 1
         if hot.share > self.worst.share:
-            self.worst, self.loads, self.among = hot, loads, among
+            self.worst, self.loads, self.among, self.span_s = hot, loads, among, span_s
 
 
 class Recent(NamedTuple):
@@ -98,15 +100,22 @@ class Findings:
         self.decided_hot += bool(keys or tenants)
         self.recent.append(Recent(frozenset(hot.name for hot in (*keys, *tenants)), top))
 
-    def heat(self, keys: Sequence[Hot], tenants: Sequence[Hot], start_ms: int | None, loads: Mapping[int, int]) -> None:
-        """These were hot in a window that began then."""
+    def heat(
+        self,
+        keys: Sequence[Hot],
+        tenants: Sequence[Hot],
+        start_ms: int | None,
+        loads: Mapping[int, int],
+        span_s: float = 0.0,
+    ) -> None:
+        """These were hot in a window that began then and lasted so long (0: not known)."""
         for spells, hots in ((self.keys, keys), (self.tenants, tenants)):
             among = tuple(hots[:MAX_HOT])
             for hot in hots:
                 if hot.name in spells:
-                    spells[hot.name].add(hot, loads, among)
+                    spells[hot.name].add(hot, loads, among, span_s)
                 else:
-                    spells[hot.name] = Spell(start_ms, 1, hot, loads, among)
+                    spells[hot.name] = Spell(start_ms, 1, hot, loads, among, span_s)
             if len(spells) > 2 * _MAX_SPELLS:
                 _let_go(spells)
 

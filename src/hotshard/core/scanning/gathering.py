@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from heapq import nlargest
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from hotshard.core.causes.evidence import Evidence, HotName
 from hotshard.core.causes.measures import Spread
 from hotshard.core.planning.allowed import forbidden
+from hotshard.core.planning.terms import terms_of
+from hotshard.core.topic import Load
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from hotshard.core.planning.situation import Terms
+    from hotshard.core.policy.choosing import Policies
     from hotshard.core.scanning.findings import Findings
     from hotshard.core.scanning.heating import Hot
     from hotshard.core.scanning.lanes import Stretch
@@ -27,6 +31,7 @@ class Setting(NamedTuple):
     """What stays the same from stretch to stretch."""
 
     spec: TopicSpec
+    policies: Policies
     partitions: int
     #: Where the names that lie on partitions (keys, or tenants by tenant) go; None: where they were read.
     place: Callable[[bytes], int | None] | None
@@ -47,6 +52,7 @@ def of_stretch(
         loads=loads,
         records=stretch.records,
         unkeyed=stretch.unkeyed,
+        unkeyed_loads=where_unkeyed(stretch, len(loads), setting),
         distinct_keys=stretch.distinct_tenants if setting.by_tenant else stretch.distinct_keys,
         top_of_hottest=_tops(stretch, rows, loads, setting),
         hot_keys=tuple(_hot_key(hot, setting) for hot in keys),
@@ -55,10 +61,40 @@ def of_stretch(
         windows=len(findings.recent) + 1,
         windows_hot=sum(bool(recent.hot) for recent in findings.recent) + bool(keys or tenants),
         listed=tuple(row.key for row in rows[:_LISTED]),
-        span_s=None if times is None else (times.end_ms - times.start_ms) / 1000,
+        capacity_per_s=setting.spec.policy.partition_capacity_per_s,
+        span_s=None if times is None else stretch.span_s,
         start_ms=None if times is None else times.start_ms,
         end_ms=None if times is None else times.end_ms,
     )
+
+
+class Unkeyed(Protocol):
+    """Counts of some input: records without a key by source partition, and records that failed."""
+
+    @property
+    def unkeyed_by(self) -> Mapping[int, int]: ...
+
+    @property
+    def failed(self) -> int: ...
+
+
+def where_unkeyed(of: Unkeyed, partitions: int, setting: Setting) -> tuple[int, ...]:
+    """Records without a key by partition, in the unit of loads; empty where there are none, or that is not known.
+
+    It is known where load is records, and partitions are those that they were read from.
+    """
+    there = {partition: records for partition, records in of.unkeyed_by.items() if records}
+    known = setting.place is None and setting.spec.load is Load.RECORDS and not of.failed
+    if not known or not there or max(there) >= partitions:
+        return ()
+    return spread_out(there, partitions)
+
+
+def terms_for(setting: Setting, tenant: bytes | None, span_s: float) -> Terms:
+    """The terms of a key, as its tenant's policy has them, for loads of so long (0: not known)."""
+    policy = setting.policies.of_tenant(tenant)
+    per_s = policy.partition_capacity_per_s
+    return terms_of(setting.spec, policy, capacity=None if per_s is None else per_s * span_s or None)
 
 
 def spread_out(loads: Mapping[int, int], partitions: int) -> tuple[int, ...]:

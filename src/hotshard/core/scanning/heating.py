@@ -5,18 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hotshard.core.keys import tenant_of
 from hotshard.core.policy.chance import beyond_chance
 from hotshard.core.policy.evidence import Heat, Part, Totals, ViewTotals, own_part
 from hotshard.core.policy.rules import Limits, hot_reason, limits
-from hotshard.core.topic import Place
 from hotshard.core.wire.route import HotKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from hotshard.core.policy.choosing import Policies
     from hotshard.core.policy.thresholds import Policy
-    from hotshard.core.topic import TopicSpec
 
 _NO_VIEW: Final = Totals(0, 0.0)
 
@@ -63,11 +61,12 @@ class Heating:
     allows for chance (:func:`~hotshard.core.policy.chance.beyond_chance`), as a stretch may be a small sample.
     """
 
-    def __init__(self, spec: TopicSpec, partitions: int, place: Callable[[bytes], int | None] | None) -> None:
-        self._spec = spec
-        self._partitions = partitions
+    def __init__(self, policies: Policies, partitions: int, place: Callable[[bytes], int | None] | None) -> None:
+        self._policies = policies
         self._place = place
-        self._limits: dict[tuple[HotKind, bytes | None], Limits] = {}
+        self._limits = {
+            (kind, id(policy)): _of_a_stretch(policy, partitions, kind) for kind in HotKind for policy in policies.all
+        }
 
     def keys(self, rows: Iterable[Named], amount: Amount, owner: Callable[[bytes], bytes | None]) -> list[Hot]:
         """The hot keys among ``rows``, which stand by falling upper bound; ``owner`` gives a key's tenant."""
@@ -89,7 +88,7 @@ class Heating:
                 break
             lower = beyond_chance(row.lower, mean, amount.largest_record)
             bounds = Named(row.name, lower, row.upper)
-            to = self._limits_of(kind, owner(row.name))
+            to = self._limits[kind, id(self._policies.of_tenant(owner(row.name)))]
             part = self._own_part(bounds, amount) if to.on_partition_share is not None else None
             if hot_reason(Heat(row.name, None, bounds, None, part), views, to) is not None:
                 found.append(Hot(row.name, lower, row.upper, views.slow.share(lower)))
@@ -97,26 +96,11 @@ class Heating:
 
     def _least(self, kind: HotKind, amount: Amount) -> float:
         """No load below this is hot by any rule."""
-        policies = (None, *self._spec.tenant_policies)
-        return min(_least_load(self._limits_of(kind, each.encode() if each else None), amount) for each in policies)
-
-    def _limits_of(self, kind: HotKind, tenant: bytes | None) -> Limits:
-        policies = self._spec.tenant_policies
-        named = None if tenant is None or not policies else tenant.decode(errors="replace")
-        policy = policies.get(named, self._spec.policy) if named is not None else self._spec.policy
-        known = self._limits.get(at := (kind, None if policy is self._spec.policy else tenant))
-        if known is None:
-            known = self._limits[at] = _of_a_stretch(policy, self._partitions, kind)
-        return known
+        return min(_least_load(self._limits[kind, id(policy)], amount) for policy in self._policies.all)
 
     def _own_part(self, bounds: Named, amount: Amount) -> Part | None:
         partition = None if self._place is None else self._place(bounds.name)
         return None if partition is None else own_part(bounds, {partition: bounds.lower}, amount.loads)
-
-
-def tenant_in(spec: TopicSpec, name: bytes) -> bytes | None:
-    """The tenant that stands in a key; None where tenants stand elsewhere."""
-    return tenant_of(name, spec.layout) if spec.tenant.place is Place.KEY else None
 
 
 def _of_a_stretch(policy: Policy, partitions: int, kind: HotKind) -> Limits:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Final
 
 from hotshard.core.causes.evidence import Cause
 from hotshard.core.causes.table import TABLE
+from hotshard.core.panes.tenancy import tenant_in_key
 from hotshard.core.scanning.findings import MAX_HOT, Findings, Window
 from hotshard.core.scanning.gathering import of_stretch
-from hotshard.core.scanning.heating import Amount, Heating, Named, tenant_in
+from hotshard.core.scanning.heating import Amount, Heating, Named
 from hotshard.core.topic import Load
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class Judging:
         self.end_ms: int | None = None
         self._setting = setting
         self._owning = owning
-        self._heating = Heating(setting.spec, setting.partitions, setting.place)
+        self._heating = Heating(setting.policies, setting.partitions, setting.place)
 
     def judge(self, stretch: Stretch) -> None:
         """Take in the stretch that came next."""
@@ -52,7 +53,8 @@ class Judging:
             keys, tenants = self._hot(stretch)
             evidence = of_stretch(stretch, keys, tenants, self._setting, self.findings)
             cause = next(row.cause for row in TABLE if row.holds(evidence))
-            self.findings.heat(keys, tenants, None if times is None else times.start_ms, stretch.loads)
+            start_ms = None if times is None else times.start_ms
+            self.findings.heat(keys, tenants, start_ms, stretch.loads, stretch.span_s)
             self.findings.decide(stretch.records, keys, tenants, _top(evidence))
         self.findings.tell(
             Window(
@@ -80,14 +82,12 @@ class Judging:
         keys = self._heating.keys(_by_upper(overall.keys.heaviest()), amount, self._owner)
         tenants = self._heating.tenants(_by_upper(overall.tenants.heaviest()), amount)
         if keys or tenants:
-            findings.heat(keys, tenants, None, amount.loads)
+            findings.heat(keys, tenants, None, amount.loads, amount.span_s)
             findings.decide(overall.records, keys, tenants, None)
 
     def _hot(self, stretch: Stretch) -> tuple[list[Hot], list[Hot]]:
         load = stretch.records if self._setting.spec.load is Load.RECORDS else stretch.size_bytes
-        times = stretch.times
-        span_s = 0.0 if times is None else (times.end_ms - times.start_ms) / 1000
-        amount = Amount(load, stretch.records, span_s, stretch.loads, stretch.largest_record)
+        amount = Amount(load, stretch.records, stretch.span_s, stretch.loads, stretch.largest_record)
         keys = self._heating.keys(_named(stretch.keys.rows), amount, self._owner)
         return keys, self._heating.tenants(_named(stretch.tenants.rows), amount)
 
@@ -95,7 +95,7 @@ class Judging:
         return 0.0 if self.start_ms is None or self.end_ms is None else (self.end_ms - self.start_ms) / 1000
 
     def _owner(self, key: bytes) -> bytes | None:
-        return tenant_in(self._setting.spec, key) or self._owning.of(key)
+        return tenant_in_key(key, self._setting.spec) or self._owning.of(key)
 
 
 def _top(evidence: Evidence) -> bytes | None:

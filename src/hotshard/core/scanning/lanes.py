@@ -36,6 +36,8 @@ class Stretch:
     records: int = 0
     size_bytes: int = 0
     unkeyed: int = 0
+    #: The same by source partition.
+    unkeyed_by: dict[int, int] = field(default_factory=dict)
     failed: int = 0
     #: Distinct keys and tenants, exactly while few.
     distinct_keys: int = 0
@@ -51,6 +53,11 @@ class Stretch:
     decides: bool = False
 
     @property
+    def span_s(self) -> float:
+        """How long it lasted; 0 without time."""
+        return 0.0 if self.times is None else (self.times.end_ms - self.times.start_ms) / 1000
+
+    @property
     def keys(self) -> HeavyList:
         return _together([part.keys for part in self.parts])
 
@@ -62,6 +69,7 @@ class Stretch:
         self.records += pane.records
         self.size_bytes += pane.size_bytes
         self.unkeyed += pane.unkeyed
+        self.unkeyed_by[pane.partition] = self.unkeyed_by.get(pane.partition, 0) + pane.unkeyed
         self.failed += pane.failed
         self.distinct_keys += pane.distinct_keys
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final, cast
 
-from hotshard.core.scanning.heating import tenant_in
+from hotshard.core.panes.tenancy import tenant_in_key
 from hotshard.core.sketching.beside import add_sizes
 from hotshard.core.sketching.whole import WholeCount, WholeSum
 from hotshard.core.topic import KeyLayout, Load
@@ -30,6 +30,8 @@ class Overall:
 
     def __init__(self, spec: TopicSpec, partitions: int, *, read: bool) -> None:
         self.records = self.size_bytes = self.unkeyed = self.failed = 0
+        #: Records without a key by source partition.
+        self.unkeyed_by: Counter[int] = Counter()
         #: The largest load of one record.
         self.largest_record = 1
         #: Load of keyed records by production partition, one entry each.
@@ -67,6 +69,7 @@ class Overall:
         self.records += stretch.records
         self.size_bytes += stretch.size_bytes
         self.unkeyed += stretch.unkeyed
+        self.unkeyed_by.update(stretch.unkeyed_by)
         self.failed += stretch.failed
         self.largest_record = max(self.largest_record, stretch.largest_record)
         for partition, load in stretch.loads.items():
@@ -80,7 +83,7 @@ class Overall:
     def _by_tenant(self, keys: Mapping[bytes, int]) -> dict[bytes, int]:
         tenants: dict[bytes, int] = {}
         for key, load in keys.items():
-            tenant = tenant_in(self._spec, key)
+            tenant = tenant_in_key(key, self._spec)
             if tenant is not None:
                 tenants[tenant] = tenants.get(tenant, 0) + load
         return tenants

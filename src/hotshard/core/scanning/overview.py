@@ -5,8 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hotshard.core.causes.evidence import Evidence, HotName
-from hotshard.core.scanning.gathering import TOPS, Setting, heaviest_of, hottest, places, refusal_of
-from hotshard.core.scanning.heating import tenant_in
+from hotshard.core.panes.tenancy import tenant_in_key
+from hotshard.core.policy.fairness import bearable_load
+from hotshard.core.policy.rules import limits
+from hotshard.core.scanning.gathering import (
+    TOPS,
+    Setting,
+    heaviest_of,
+    hottest,
+    places,
+    refusal_of,
+    terms_for,
+    where_unkeyed,
+)
+from hotshard.core.wire.route import HotKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -71,7 +83,7 @@ class Overview(NamedTuple):
         """What the tenants of some keys have, where these stand in the keys."""
         tenants: dict[bytes, int] = {}
         for key, load in keys.items():
-            tenant = tenant_in(self.setting.spec, key)
+            tenant = tenant_in_key(key, self.setting.spec)
             if tenant is not None:
                 tenants[tenant] = tenants.get(tenant, 0) + load
         return tenants
@@ -89,7 +101,7 @@ class Overview(NamedTuple):
 
     def owner(self, key: bytes) -> bytes | None:
         """The one tenant of a key."""
-        return tenant_in(self.setting.spec, key) or self.owning.of(key)
+        return tenant_in_key(key, self.setting.spec) or self.owning.of(key)
 
     def whole(self, name: bytes) -> bytes:
         """A key or tenant as it stood on the records, where that is remembered."""
@@ -111,6 +123,7 @@ def evidence_of(view: Overview) -> Evidence:
         loads=tuple(view.loads),
         records=overall.records,
         unkeyed=overall.unkeyed,
+        unkeyed_loads=where_unkeyed(overall, len(view.loads), setting),
         distinct_keys=view.beside.distinct_keys if setting.by_tenant else view.owning.distinct_keys,
         top_of_hottest=() if top is None else heaviest_of(of_partition.get(top, {}).items(), TOPS),
         hot_keys=hot_keys(view),
@@ -120,6 +133,7 @@ def evidence_of(view: Overview) -> Evidence:
         windows_hot=findings.decided_hot,
         scattered=_scattered(view),
         listed=tuple(row.name for row in lists.heaviest()[:_LISTED]),
+        capacity_per_s=setting.spec.policy.partition_capacity_per_s,
         span_s=view.span_s or None,
         start_ms=view.start_ms,
         end_ms=view.end_ms,
@@ -134,10 +148,11 @@ def hot_keys(view: Overview) -> tuple[HotName, ...]:
             lower=row.lower,
             upper=row.upper,
             share=view.share(row.lower),
-            tenant=view.owner(name),
+            tenant=(tenant := view.owner(name)),
             partitions=() if view.setting.by_tenant else _places_of_key(view, name),
             refusal=refusal_of(name, view.setting),
             recent_hot=_recent_hot(view, name),
+            terms=terms_for(view.setting, tenant, view.span_s),
         )
         for name, row in _known(view.keys, view.findings.keys)
     )
@@ -158,7 +173,20 @@ def _hot_tenant(view: Overview, name: bytes, row: Whole) -> HotName:
         partitions=tuple(partition for partition, _ in there),
         by_partition=there,
         largest_key=max(own) / row.upper if own and row.upper else None,
+        bearable=_bearable(view, row),
         recent_hot=_recent_hot(view, name),
+    )
+
+
+def _bearable(view: Overview, tenant: Whole) -> float | None:
+    """What it may have of all. How many tenants there are is taken as fair only where all are known."""
+    policy = view.setting.policies.of_tenant(tenant.name)
+    all_known = not view.tenants.threshold(0)
+    return bearable_load(
+        tenant.lower,
+        view.overall.load,
+        share=limits(policy, len(view.loads), HotKind.TENANT).keep_share,
+        tenants=len(view.tenants.heaviest()) if all_known else None,
     )
 
 

@@ -7,13 +7,14 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from hotshard.core.causes.table import judge
+from hotshard.core.panes.tenancy import tenant_in_key
+from hotshard.core.policy.choosing import Policies
 from hotshard.core.policy.thresholds import Policy
 from hotshard.core.scanning.advising import advice_of
 from hotshard.core.scanning.clock import StretchClock
 from hotshard.core.scanning.cutting import Rule, part, steps
 from hotshard.core.scanning.filling import Filling
 from hotshard.core.scanning.gathering import Setting
-from hotshard.core.scanning.heating import tenant_in
 from hotshard.core.scanning.judging import Judging
 from hotshard.core.scanning.lanes import Lane, Stretch
 from hotshard.core.scanning.overall import Overall
@@ -60,7 +61,8 @@ class Scanner:
         self._places = Places(spec.partitioner, partitions) if computed else None
         self._owning = Owning()
         self._beside = Owning()
-        self._setting = Setting(spec, partitions, self._place if computed else None, self._by_tenant)
+        policies = Policies(spec.policy, spec.tenant_policies)
+        self._setting = Setting(spec, policies, partitions, self._place if computed else None, self._by_tenant)
         self._judging = Judging(self._setting, self._owning)
         self._overall = Overall(spec, partitions, read=not computed)
         self._filling = Filling(by_tenant=self._by_tenant, by_record=spec.load is Load.RECORDS)
@@ -134,7 +136,7 @@ class Scanner:
         """The slab with the tenants that stand in its keys beside them."""
         if self._spec.layout is KeyLayout.ENTITY:
             raise UsageError("--by tenant needs records with a tenant, and this input has none")
-        return replace(slab, tenants=[None if key is None else tenant_in(self._spec, key) for key in slab.keys])
+        return replace(slab, tenants=[None if key is None else tenant_in_key(key, self._spec) for key in slab.keys])
 
     def _lane(self, slab: Slab) -> Lane:
         at = (slab.topic, slab.partition)
