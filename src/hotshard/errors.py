@@ -46,6 +46,10 @@ class WireError(HotshardError):
     """A message does not have the expected form; it is counted and left alone."""
 
 
+class NewerSchemaError(WireError):
+    """The registry has a newer schema than this library knows: update hotshard."""
+
+
 class UnavailableError(HotshardError):
     """An outside system does not answer; check its address and that it runs."""
 

@@ -12,6 +12,7 @@ from hotshard.core.wire.command import START, Command, CommandKind, Page, Stream
 from hotshard.core.wire.orders import Given, Orders, PinOrder
 from hotshard.core.wire.route import HotKind, RouteState
 from hotshard.doors.redis.entries import Mark, read_change, read_mark, read_route, topics_of
+from hotshard.errors import WireError
 from tests.support.registry import KEY, TOPIC, Place, hot_entry, place_in_memory, place_in_redis, route, state
 
 if TYPE_CHECKING:
@@ -220,6 +221,21 @@ async def test_damaged_meta_is_healed_by_the_beat_or_the_same_state(place: Place
     snapshot = await place.reader.snapshot([TOPIC])
     assert (mark(snapshot) or Mark(0, 0, 0))[:2] == (1, 3)
     assert routes(snapshot) == {KEY.encode(): route()}
+
+
+@pytest.mark.parametrize("field", [b"schema", b"epoch:orders", b"version:orders", b"time:orders"])
+async def test_damage_to_the_meta_keeps_nobody_from_commanding(place: Place, field: bytes) -> None:
+    """A topic that nobody serves any more is healed by nobody, and `freeze` of all is for the others."""
+    await place.door.publish(state(3, route()))
+    await place.door.publish(state(1, topic="other"))
+    place.harm.put_meta(field, b"?")
+    topics = (await place.person.desk()).topics
+    assert set(topics) == {TOPIC, "other"}
+    assert (topics[TOPIC].mark, topics[TOPIC].damaged, topics[TOPIC].routes) == (Mark(0, 0, 0), 1, (route(),))
+    assert await place.person.command(FREEZE)
+    place.harm.put_meta(b"schema", b"9")
+    with pytest.raises(WireError, match="newer schema than this library knows: update hotshard"):
+        await place.person.desk()
 
 
 async def test_a_foreign_field_is_gone_with_the_next_state(place: Place) -> None:

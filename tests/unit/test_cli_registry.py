@@ -313,7 +313,13 @@ def test_a_silent_detector_and_damage_are_shown(line: Line) -> None:
     line.registry.clock.advance(3600)
     assert line("show") == 0
     assert "NO DETECTOR ANSWERS, the last word is 60 min old" in line.out
-    assert "1 damaged entries" in line.out
+    assert "1 damaged entry is left out; a detector that runs mends it" in line.out
+
+
+def test_of_a_topic_whose_mark_is_damaged_it_is_not_known_when_its_detector_was_heard(line: Line) -> None:
+    line.registry.store.put_meta(f"time:{TOPIC}".encode(), b"?")
+    assert line("show") == 0
+    assert "when its detector was heard is not known" in line.out
 
 
 async def test_what_waits_is_what_no_detector_has_dealt_with() -> None:

@@ -95,9 +95,12 @@ class _Paragraph:
         yield from _part("waiting for the detector", map(self._waiting, waiting(self._desk, self._topic)))
         yield from _part("lately", map(self._done, reversed(self._each.orders.done[-_LATELY:])))
         if self._each.damaged:
-            yield f"  {self._each.damaged} damaged entries are left out; the detector writes them again"
+            entries = "1 damaged entry is" if self._each.damaged == 1 else f"{self._each.damaged} damaged entries are"
+            yield f"  {entries} left out; a detector that runs mends it"
 
     def _heard(self) -> str:
+        if not self._each.mark.at_ms:
+            return "when its detector was heard is not known"
         silent_ms = age_ms(self._desk, self._each)
         if silent_ms <= SILENT_MS:
             return f"its detector was heard {stretch(silent_ms / 1000)} ago"

@@ -9,7 +9,7 @@ from hotshard.doors.redis import entries
 from hotshard.doors.redis.asking import unless_wrong_type
 from hotshard.doors.redis.commands import read_entry
 from hotshard.doors.redis.contract import Desk, TopicDesk
-from hotshard.errors import WireError
+from hotshard.errors import NewerSchemaError, WireError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hotshard.core.wire.route import HotEntry, Route
     from hotshard.doors.redis.asking import Command
     from hotshard.doors.redis.contract import RawHash
+    from hotshard.doors.redis.entries import Mark
     from hotshard.doors.redis.layout import Layout
 
 #: Entries of the commands stream that a person is shown at most.
@@ -43,7 +44,7 @@ def desk_of(topics: Sequence[str], answers: Sequence[Any]) -> Desk:
     """What the answers say. Raises what Redis answered, other than a wrong type.
 
     Raises:
-        WireError: the registry has a newer schema than is known here.
+        NewerSchemaError: the registry has a newer schema than is known here.
 
     """
     (seconds, micros), meta, commands, *hashes = (unless_wrong_type(answer) for answer in answers)
@@ -60,10 +61,10 @@ def topic_desk(topic: str, meta: RawHash, routes: RawHash, hot: RawHash, orders:
     """What the registry holds of one topic; None where it says nothing of it.
 
     Raises:
-        WireError: the registry has a newer schema than is known here.
+        NewerSchemaError: the registry has a newer schema than is known here.
 
     """
-    mark = entries.read_mark(meta or {}, topic)
+    mark, damaged_mark = _mark(topic, meta)
     if mark is None:
         return None
     found_routes, damaged_routes = _readable(topic, routes, entries.read_route)
@@ -76,8 +77,18 @@ def topic_desk(topic: str, meta: RawHash, routes: RawHash, hot: RawHash, orders:
         orders=ordered,
         routes=tuple(sorted(found_routes, key=lambda route: (-route.share, route.base_key))),
         hot=tuple(sorted(found_hot, key=lambda entry: (-entry.share, entry.name))),
-        damaged=damaged_routes + damaged_hot + damaged_orders,
+        damaged=damaged_mark + damaged_routes + damaged_hot + damaged_orders,
     )
+
+
+def _mark(topic: str, meta: RawHash) -> tuple[Mark | None, int]:
+    """How far a topic is; one that is damaged is of no time, and keeps nobody from seeing and commanding others."""
+    try:
+        return entries.read_mark(meta or {}, topic), 0
+    except NewerSchemaError:
+        raise
+    except WireError:
+        return entries.Mark(0, 0, 0), 1
 
 
 def _orders(fields: Mapping[bytes, bytes]) -> tuple[Orders, int]:

@@ -16,7 +16,7 @@ from hotshard.core.wire.orders import Orders
 from hotshard.core.wire.route import MAX_EARLIER, SCHEMA, HotEntry, Route, RouteState, Treatment
 from hotshard.doors.redis.layout import SCHEMA as META_SCHEMA
 from hotshard.doors.redis.layout import is_topic, meta_fields
-from hotshard.errors import WireError
+from hotshard.errors import NewerSchemaError, WireError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -169,7 +169,7 @@ def read_mark(meta: Mapping[bytes, bytes], topic: str) -> Mark | None:
     if not meta:
         return None
     if _integer(meta.get(b"schema"), "schema") > META_SCHEMA:
-        raise WireError("the registry has a newer schema than this library knows: update hotshard")
+        raise NewerSchemaError
     epoch, version, at_ms = (meta.get(field.encode()) for field in meta_fields(topic))
     if epoch is None and version is None:
         return None

@@ -55,6 +55,12 @@ _MEANINGS: Final[tuple[_Meaning, ...]] = (
         UnavailableError,
         "is not in service; see its own log",
     ),
+    (
+        (),
+        ("WRONGTYPE",),
+        RefusedError,
+        "holds something else under a name of the registry; take another namespace, or delete that",
+    ),
     ((foreign.ResponseError,), (), RefusedError, "refused a command; it must be a Redis of 6.2 or later"),
 )
 
