@@ -88,6 +88,15 @@ def test_a_window_that_says_nothing_of_the_plan(route: Route, window: InWindow) 
 CASES = {
     "nobody follows": (ROUTE, IGNORED, "producers_without_library"),
     "some do not follow": (ROUTE, seen({KEY: {HOME: 480.0}} | shards(40, 40, 40)), "producers_without_library"),
+    "nobody follows, and others came": (
+        ROUTE, replace(IGNORED, loads=[700.0, 100.0, 900.0, 100.0, 100.0, 100.0], records=2000),
+        "producers_without_library",
+    ),
+    "a few do not follow, and others came": (
+        ROUTE,
+        replace(seen({KEY: {HOME: 60.0}} | shards(180, 180, 180)), loads=[160.0, 280.0, 900.0, 280.0, 100.0, 100.0]),
+        "others_crowd_it",
+    ),
     "one shard has nearly all": (ROUTE, seen(shards(560, 20, 20)), "skewed_discriminator"),
     "the key has grown": (
         msgspec.structs.replace(ROUTE, suffixes=("0", "1"), partitions=(1, 2)), seen(shards(3000, 3000), others=300),

@@ -30,6 +30,8 @@ WINDOWS: Final = 3
 _ENOUGH: Final = 0.5
 #: Something is the reason when it makes up so much of what is too much.
 _EXPLAINS: Final = 0.5
+#: A plan is not followed while more than so much of the key's load lies where it lay.
+_MOST_OF_IT: Final = 0.5
 
 
 class EffectMemory(msgspec.Struct, frozen=True, array_like=True):
@@ -114,7 +116,12 @@ class _Missed:
 
 
 def producers_are_without_the_library(missed: _Missed) -> bool:
-    """What still goes out under the base key to its old partition makes up half of what is too much there."""
+    """What still goes out under the base key is half of what is too much on its old partition, or of all the key has.
+
+    The latter also where another of its partitions has come to be fuller: first of all nobody follows the plan.
+    """
+    if missed.left_at_home > _MOST_OF_IT * missed.seen.load:
+        return True
     return missed.worst == missed.home and missed.explains(missed.left_at_home)
 
 
