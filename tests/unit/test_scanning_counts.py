@@ -68,6 +68,19 @@ def test_a_key_of_several_tenants_or_none_has_no_owner(slabs: tuple[list[tuple[b
     assert owned(*slabs).of(b"a") is None
 
 
+def test_of_very_many_tenants_the_first_are_remembered_and_what_each_takes_is_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A short tenant takes as an object twenty times its bytes, so the bytes alone are no bound on memory."""
+    monkeypatch.setattr(owning, "_TENANT_BYTES", 100_000)
+    made = owned(
+        *([(b"k%d" % one, b"t%d" % one) for one in range(first, first + 100)] for first in range(0, 3000, 100))
+    )
+    known = [one for one in range(3000) if made.of(b"k%d" % one) is not None]
+    assert known == list(range(len(known)))
+    assert 500 <= len(known) <= 800
+
+
 def test_records_without_a_key_are_no_key() -> None:
     made = owned([(None, b"t"), (b"", b"t"), (None, b"u")])
     assert made.distinct_keys == 1

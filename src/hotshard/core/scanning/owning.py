@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
 #: Keys told apart exactly (but for two with one hash of 64 bits); beyond them they are estimated.
 EXACT_KEYS: Final = 1 << 19
-#: Bytes of different tenants that are remembered.
-_TENANT_BYTES: Final = 8_000_000
+#: Memory of the different tenants that are remembered, in bytes, and what each takes beside its own ones.
+_TENANT_BYTES: Final = 32_000_000
+_EACH_BYTES: Final = 150
 #: Keys too long to travel whole that are remembered as they are, and the longest of them.
 _LONG_KEYS: Final = 256
 _LONGEST: Final = 8192
@@ -84,7 +85,7 @@ class Owning:
         if self._bytes <= _TENANT_BYTES:
             before = len(known)
             same = [*map(known.setdefault, tenants, tenants)]
-            self._bytes += sum(len(each or b"") for each in islice(known, before, None))
+            self._bytes += sum(_EACH_BYTES + len(each or b"") for each in islice(known, before, None))
             return same
         return map(known.get, tenants)
 
