@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hotshard.demo.servers import ApacheKafka, apache_missing, choose_redis
 from hotshard.demo.servers.child import new_folder, remove_folder
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.bench.filling import Traffic
+
+_NAME: Final = 48
 
 Figures = Mapping[str, float | None]
 #: Rows by name.
@@ -103,7 +105,7 @@ def show(found: Found, goals: Sequence[Goal]) -> str:
 
 
 def _row(first: str, cells: Sequence[str], widths: Sequence[int]) -> str:
-    return f"{first:38}" + "".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
+    return f"{first:{_NAME}}" + "".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
 
 
 def number(value: float | None) -> str:

@@ -40,10 +40,11 @@ GOALS: Final = (Goal(_WITHOUT, "added_percent", most=3.0), Goal(_WITH, "added_pe
 
 
 class Way(NamedTuple):
-    """Keys to send with the bare producer, and with the wrapped one."""
+    """Keys to send with the bare producer, and with the wrapped one; whether each is waited for."""
 
     bare: Sequence[bytes]
     wrapped: Sequence[bytes]
+    waits: bool = False
 
 
 def measure(say: Say, tiny: bool) -> Found:  # noqa: FBT001 - as every part has it
@@ -95,18 +96,23 @@ async def _sending(bootstrap: str, registry: Registry, records: int, rounds: int
     await create_topic(bootstrap, _TOPIC, _PARTITIONS)
     shards = [registry.route(_TOPIC, _HOT).key for _ in range(_SHARDS)]
     others = [b"t%03d\x1f%08d" % (rank % 200, rank) for rank in range(1000)]
-    ways = {_WITHOUT: Way(others, others), _WITH: Way(shards, [_HOT])}
+    ways = {
+        _WITHOUT: Way(others, others),
+        _WITH: Way(shards, [_HOT]),
+        f"{_WITHOUT}, each waited for": Way(others, others, waits=True),
+        f"{_WITH}, each waited for": Way(shards, [_HOT], waits=True),
+    }
     producer = AIOKafkaProducer(bootstrap_servers=bootstrap, linger_ms=5)
     await producer.start()
     try:
         wrapped = shard(producer, registry)
         for way in ways.values():
-            await _round(producer, way.bare, records)
-            await _round(wrapped, way.wrapped, records)
+            await _pair(producer, wrapped, way, records // 10, 0)
         found = {}
         for name, way in ways.items():
-            pairs = [await _pair(producer, wrapped, way, records, number) for number in range(rounds)]
-            found[name] = _compared(pairs, records)
+            many = records // 20 if way.waits else records
+            pairs = [await _pair(producer, wrapped, way, many, number) for number in range(rounds)]
+            found[name] = _compared(pairs, many)
             say(f"producing: {name}: {found[name]}")
         return found
     finally:
@@ -115,18 +121,22 @@ async def _sending(bootstrap: str, registry: Registry, records: int, rounds: int
 
 async def _pair(bare: Any, wrapped: Any, way: Way, records: int, number: int) -> tuple[float, float]:  # noqa: ANN401
     """Seconds of the bare round and of the other; which comes first changes."""
-    if number % 2:
-        later = await _round(wrapped, way.wrapped, records)
-        return await _round(bare, way.bare, records), later
-    return await _round(bare, way.bare, records), await _round(wrapped, way.wrapped, records)
+    sides = ((bare.send_and_wait, way.bare), (wrapped.send_and_wait, way.wrapped))
+    if not way.waits:
+        sides = ((bare.send, way.bare), (wrapped.send, way.wrapped))
+    took = [0.0, 0.0]
+    for side in (number % 2, 1 - number % 2):
+        send, keys = sides[side]
+        took[side] = await _round(bare, send, keys, records)
+    return took[0], took[1]
 
 
-async def _round(producer: Any, keys: Sequence[bytes], records: int) -> float:  # noqa: ANN401 - aiokafka has no types
+async def _round(producer: Any, send: Any, keys: Sequence[bytes], records: int) -> float:  # noqa: ANN401
     turn = itertools.cycle(keys)
     gc.collect()
     began = time.process_time()
     for key in itertools.islice(turn, records):
-        await producer.send(_TOPIC, _VALUE, key)
+        await send(_TOPIC, _VALUE, key)
     await producer.flush()
     return time.process_time() - began
 
