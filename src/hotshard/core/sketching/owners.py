@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     #: A key with the tenant of one of its records, or None.
     Pair = tuple[bytes, bytes | None]
 
-_CELLS: Final = 1 << 14
+_CELLS: Final = 1 << 13
 
 
 class Owners:
