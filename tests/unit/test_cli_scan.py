@@ -130,6 +130,17 @@ def test_an_empty_file_is_a_report_of_nothing(capsys: Capture, tmp_path: Path) -
     assert "empty" in said.err
 
 
+def test_times_that_look_like_seconds_are_told(capsys: Capture, tmp_path: Path) -> None:
+    rows = [line.split("\t", 1) for line in (tmp_path / tsv(tmp_path / "calm")).read_text().splitlines()]
+    for divisor, told in ((1, 0), (1000, 1)):
+        (tmp_path / "rows").write_text("".join(f"{int(at) // divisor}\t{rest}\n" for at, rest in rows))
+        main(["scan", str(tmp_path / "rows")])
+        assert capsys.readouterr().err.count("they look like seconds: multiply by 1000") == told
+    (tmp_path / "rows").write_text("".join(f"{number}\t{rest}\n" for number, (_, rest) in enumerate(rows)))
+    main(["scan", str(tmp_path / "rows")])
+    assert capsys.readouterr().err == ""
+
+
 @pytest.mark.parametrize("command", ["scan", "simulate"])
 def test_what_is_cut_off_or_has_not_one_good_line_ends_with_1(capsys: Capture, tmp_path: Path, command: str) -> None:
     rows = tsv(tmp_path / "calm")

@@ -12,7 +12,7 @@ from hotshard.cli.ending import FAILED, FINE
 from hotshard.cli.flags import Flags, whole
 from hotshard.cli.inputs import Input, add_input_flags, open_input
 from hotshard.cli.loading import from_extra
-from hotshard.cli.printing import look, put, stdout
+from hotshard.cli.printing import look, put, stdout, tell
 from hotshard.core.partitioners import ALIASES, PARTITIONERS, partitioner
 from hotshard.core.topic import Load, Ordering, TopicSpec
 from hotshard.core.wire.scan import encode
@@ -39,6 +39,8 @@ cut off, or without one good line. Wrong lines among good ones are counted, skip
 
 PARTITIONS: Final = 32
 _MOST_PARTITIONS: Final = 100_000
+#: Seconds since 1970 that are times of data, as nobody has milliseconds of the first years.
+_SECONDS: Final = (100_000_000, 100_000_000_000)
 #: Objects made before the garbage collector looks for cycles.
 _SELDOM: Final = 100_000
 
@@ -70,6 +72,10 @@ def run(args: argparse.Namespace, environ: Mapping[str, str]) -> int:
         for slab in given.slabs():
             scanner.add(slab)
         report = scanner.finish()
+    if times_look_like_seconds(report):
+        tell(
+            f"{given.name}: its times lie in the early 1970s when read as milliseconds; they look like seconds: multiply by 1000"
+        )
     put(encode(report).decode() if args.json else _rendered(report, environ))
     return FAILED if found_something(report) or given.failed(report.records) else FINE
 
@@ -77,6 +83,12 @@ def run(args: argparse.Namespace, environ: Mapping[str, str]) -> int:
 def found_something(report: ScanReport) -> bool:
     """Whether something is hot, or another cause than none was found."""
     return report.cause != "none" or any(each.hot for each in (*report.keys, *report.tenants))
+
+
+def times_look_like_seconds(report: ScanReport) -> bool:
+    """Whether all windows would be of the years 1973 to 5138 if their times were seconds."""
+    ends = [window.end_ms for window in report.windows if window.end_ms is not None]
+    return bool(ends) and min(ends) >= _SECONDS[0] and max(ends) < _SECONDS[1]
 
 
 @contextmanager
