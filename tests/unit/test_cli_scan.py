@@ -135,7 +135,7 @@ def test_times_that_look_like_seconds_are_told(capsys: Capture, tmp_path: Path) 
     for divisor, told in ((1, 0), (1000, 1)):
         (tmp_path / "rows").write_text("".join(f"{int(at) // divisor}\t{rest}\n" for at, rest in rows))
         main(["scan", str(tmp_path / "rows")])
-        assert capsys.readouterr().err.count("they look like seconds: multiply by 1000") == told
+        assert capsys.readouterr().err.count("they look like seconds; multiply by 1000") == told
     (tmp_path / "rows").write_text("".join(f"{number}\t{rest}\n" for number, (_, rest) in enumerate(rows)))
     main(["scan", str(tmp_path / "rows")])
     assert capsys.readouterr().err == ""
