@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 PICTURE: Final = STORED.with_name("bench.svg")
 _WIDTH: Final = 760
-_LEFT: Final = 262
+_LEFT: Final = 290
 #: Room for the number behind the longest bar.
 _RIGHT: Final = 130
 _ROW: Final = 26
@@ -57,20 +57,25 @@ def draw(stored: Mapping[str, Any]) -> str:
 
 
 def _case(title: str, medians: Mapping[str, float], top: int) -> list[str]:
-    """Longest first, the worker in another colour, each with how many times as fast the worker is."""
+    """Longest first, the worker in another colour, each with how fast it is beside it."""
     lines = [_text(0, top + 20, title, "head")]
     most, ours = max(medians.values()), medians.get(WORKER)
     for at, (name, median) in enumerate(sorted(medians.items(), key=lambda row: -row[1])):
         y = top + _HEAD + _ROW * at
         length = max(1.0, (_WIDTH - _LEFT - _RIGHT) * median / most)
         kind = "bar ours" if name == WORKER else "bar"
-        times = "" if name == WORKER or not ours else f"  (1/{ours / median:.1f})"
+        times = "" if name == WORKER or not ours else f"  ({_part(median / ours)})"
         lines += [
             _text(_LEFT - 10, y + 13, NAMES.get(name, name), "", anchor="end"),
             f'<rect class="{kind}" x="{_LEFT}" y="{y}" width="{length:.1f}" height="{_BAR}" rx="2"/>',
             _text(round(_LEFT + length + 8), y + 13, f"{median:,.0f}{times}", ""),
         ]
     return lines
+
+
+def _part(ratio: float) -> str:
+    """How fast beside the worker."""
+    return f"1/{1 / ratio:.1f}" if ratio < 0.95 else f"{ratio:.2f} times"
 
 
 def _text(x: int, y: int, text: str, kind: str, anchor: str = "start") -> str:
