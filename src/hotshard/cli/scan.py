@@ -73,9 +73,7 @@ def run(args: argparse.Namespace, environ: Mapping[str, str]) -> int:
             scanner.add(slab)
         report = scanner.finish()
     if times_look_like_seconds(report):
-        tell(
-            f"{given.name}: as milliseconds its times lie in the early 1970s, so they look like seconds; multiply by 1000"
-        )
+        tell(f"{given.name}: as milliseconds its times lie in the 1970s, so they look like seconds; multiply by 1000")
     put(encode(report).decode() if args.json else _rendered(report, environ))
     return FAILED if found_something(report) or given.failed(report.records) else FINE
 
