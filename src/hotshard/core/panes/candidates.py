@@ -43,7 +43,9 @@ class Candidates:
     their keys over all partitions: each partition tells its part once, when all parts together decide it.
     """
 
-    def __init__(self, pulse: Pulse, where: Where, partition_of: Callable[[bytes], int | None] | None) -> None:
+    def __init__(
+        self, pulse: Pulse, where: Where, partition_of: Callable[[bytes], int | None] | None, now_ms: int
+    ) -> None:
         """``partition_of`` gives the production partition of a key, where that is not the source's."""
         self._pulse = pulse
         self._where = where
@@ -53,12 +55,16 @@ class Candidates:
         #: The same added up.
         self._load = 0
         self._sums: dict[bytes, int] = {}
-        #: Load a millisecond of the pane before, and when it was cut.
-        self._before: tuple[float, int] | None = None
+        #: Load a millisecond of the pane before, or as the open one had when tenants were looked at, if that is more.
+        self._per_ms = 0.0
+        #: When the pane before was cut.
+        self._cut_ms = now_ms
         #: Load in the short view of every key that is hot in it, when it was last told.
         self._told: dict[bytes, int] = {}
         #: The same of tenants, over all partitions, for those of which this partition told its part.
         self._told_tenants: dict[bytes, int] = {}
+        #: Keys of the pane sealed last, and the tenants beside them, until it is known which of them are hot.
+        self._final: tuple[Mapping[bytes, int], Mapping[bytes, bytes]] = ({}, {})
         #: When tenants were looked at, in the open pane or at the end of the one before.
         self._looked_ms: int | None = None
         self._turns = 0
@@ -71,6 +77,9 @@ class Candidates:
         A key is new when it is hot and has twice what was told of it, keys in ``without`` left out; a tenant,
         when it is hot and nothing was told of it while it has been so.
         """
+        self._expire(now_ms)
+        if self._final[0]:
+            self._note_final(now_ms)
         new_tenant = self._pulse.has_tenants and self._any_new_tenant(counter, now_ms)
         hot = self._hot_keys(counter, without, now_ms)
         if not new_tenant and all(load < _GROWTH * self._told.get(key, 0) for key, load in hot.items()):
@@ -88,39 +97,43 @@ class Candidates:
         self._sealed.append((now_ms, load, noted))
         self._load += load
         add_up(sums, noted, 1)
-        self._before = (load / max(1, now_ms - pane.opened_ms), now_ms)
-        view = self._pulse.view(self._where, 0, now_ms)
-        least, tenants = self._least(view, self._load), pane.tenant_of or {}
-        hot = {
-            key
-            for key in noted
-            if sums[key] >= least and self._is_hot(key, sums[key], view, tenants.get(key), self._own_load(key))
-        }
+        self._per_ms, self._cut_ms = load / max(1, now_ms - pane.opened_ms), now_ms
         # What is hot now and then is no news each time.
-        kept = {key: told for key, told in self._told.items() if _GROWTH * sums.get(key, 0) >= told}
-        self._told = {**kept, **{key: sums[key] for key in hot}}
+        self._told = {key: told for key, told in self._told.items() if _GROWTH * sums.get(key, 0) >= told}
+        self._final = (noted, pane.tenant_of or {})
         self._looked_ms = now_ms
         self._note_tenants(worth_noting(pane.tenants.rows, load), now_ms)
+
+    def _note_final(self, now_ms: int) -> None:
+        """What the last final version told of hot keys is no news; judged once others have sealed what was due."""
+        noted, tenants = self._final
+        self._final = ({}, {})
+        sums, view = self._sums, self._pulse.view(self._where, 0, now_ms)
+        least = self._least(view, self._load)
+        for key in noted:
+            load = sums.get(key, 0)
+            if load >= least and self._is_hot(key, load, view, tenants.get(key), self._own_load(key)):
+                self._told[key] = load
 
     def _any_new_tenant(self, counter: PaneCounter, now_ms: int) -> bool:
         open_load = counter.load_so_far
         recently = self._looked_ms is not None and 0 <= now_ms - self._looked_ms < CALM_MS
-        if recently and self._turns == self._pulse.turns and not self._surges(open_load, now_ms):
+        # Load comes in lumps: the largest slab may as well have come a moment later.
+        even_load = open_load - counter.largest_load
+        if recently and self._turns == self._pulse.turns and not self._surges(even_load, now_ms):
             return False
         if not self._pulse.may_have_hot_tenants(open_load, now_ms):
             return False
         self._looked_ms, self._turns = now_ms, self._pulse.turns
+        self._per_ms = max(self._per_ms, even_load / max(1, now_ms - self._cut_ms))
         counter.settle()
         tenants = counter.tenants_from(max(1, open_load // _TENANT_PART))
         self._pulse.look(self._where, open_load + counter.unkeyed_load, tenants)
         return self._note_tenants(tenants, now_ms)
 
-    def _surges(self, open_load: int, now_ms: int) -> bool:
-        """Whether the open pane has clearly more load than the one before; what is new often is more, too."""
-        if self._before is None:
-            return True
-        before, cut_ms = self._before
-        return open_load - 3 * math.sqrt(open_load) > _SURGE * before * (now_ms - cut_ms)
+    def _surges(self, load: int, now_ms: int) -> bool:
+        """Whether the open pane has clearly more load than was to be expected; what is new often is more, too."""
+        return load - 3 * math.sqrt(max(0, load)) > _SURGE * self._per_ms * (now_ms - self._cut_ms)
 
     def _note_tenants(self, tenants: Iterable[bytes], now_ms: int) -> bool:
         """Note which of the tenants are hot; whether there is one of which nothing was told."""
@@ -138,7 +151,6 @@ class Candidates:
         """The load in the short view of all keys of the open pane that are surely hot in it."""
         if self._pulse.wants_settled:
             counter.settle()
-        self._expire(now_ms)
         loads = self._loads(counter, without, self._pulse.least_by_sealed(now_ms))
         if not loads:
             return {}

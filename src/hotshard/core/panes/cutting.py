@@ -107,7 +107,7 @@ class PartitionPanes:
         self._open = self._opened(now_ms)
         pulse = pulse or Pulse(spec, spec.partitions or 1)
         pulse.join((source, partition), lambda: self._open.counter.load_so_far, now_ms)
-        self._candidates = Candidates(pulse, (source, partition), partition_of)
+        self._candidates = Candidates(pulse, (source, partition), partition_of, now_ms)
 
     @property
     def waiting(self) -> int:

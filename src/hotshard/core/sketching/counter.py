@@ -20,8 +20,12 @@ if TYPE_CHECKING:
     from hotshard.core.slab import Slab
     from hotshard.core.topic import TopicSpec
 
-#: Bytes of records after which pending keys are settled, lest long keys pile up.
+#: Bytes of pending keys after which they are settled, lest long ones pile up.
 _PENDING_BYTES: Final = 4_000_000
+#: Settling costs by the key: more than EXACT_NAMES of them wait while each brings so many records, and never more than
+#: this. So what all partitions hold back together is bounded by what a worker can count in the time of a pane.
+_PENDING_KEYS: Final = 4 * EXACT_NAMES
+_RECORDS_EACH: Final = 4
 
 
 class PutAside(NamedTuple):
@@ -55,8 +59,8 @@ class PaneCounter:
 
     __slots__ = (
         "_aliases", "_beside", "_by_record", "_keys", "_partition", "_partition_of", "_pending",
-        "_pending_bytes", "_put_aside", "_spec", "_subs", "_tenants", "damaged", "exact", "failed", "load", "loads",
-        "records", "size_bytes", "skipped", "unkeyed",
+        "_pending_bytes", "_pending_records", "_put_aside", "_spec", "_subs", "_tenants", "damaged", "exact", "failed",
+        "largest_load", "load", "loads", "records", "size_bytes", "skipped", "unkeyed",
     )  # fmt: skip
 
     def __init__(
@@ -68,6 +72,8 @@ class PaneCounter:
         aliases: Mapping[bytes, bytes],
     ) -> None:
         self.records = self.size_bytes = self.unkeyed = self.skipped = self.failed = self.damaged = 0
+        #: About the load of the slab that had most.
+        self.largest_load = 0
         #: Settled load of keyed records, in all and by production partition.
         self.load = 0
         self.loads: dict[int, int] = {}
@@ -82,7 +88,9 @@ class PaneCounter:
         self._keys = Tally(counting=True)
         self._tenants = Tally()
         self._pending: Counter[bytes | None] = Counter()
+        #: Of what is pending, or of all records of it: never less than its keys have.
         self._pending_bytes = 0
+        self._pending_records = 0
         # Made when a slab has such a column.
         self._beside: TenantColumn | None = None
         self._subs: SubUnits | None = None
@@ -93,14 +101,25 @@ class PaneCounter:
         size_bytes = self._size_bytes(slab)
         self.size_bytes += size_bytes
         self._pending_bytes += size_bytes
+        self.largest_load = max(self.largest_load, len(slab.keys) if self._by_record else size_bytes)
         self._gather(slab)
         some_unkeyed = None in self._pending
         if some_unkeyed:
             self._forget_unkeyed(slab)
         if slab.tenants is not None or slab.discriminators is not None:
             self._add_columns(slab, some_unkeyed=some_unkeyed)
-        if len(self._pending) > EXACT_NAMES or self._pending_bytes > _PENDING_BYTES:
+        self._pending_records += len(slab.keys)
+        if self._has_many_pending() or self._has_long_pending():
             self.settle()
+
+    def _has_many_pending(self) -> bool:
+        return len(self._pending) > max(EXACT_NAMES, min(_PENDING_KEYS, self._pending_records // _RECORDS_EACH))
+
+    def _has_long_pending(self) -> bool:
+        if self._pending_bytes > _PENDING_BYTES:
+            # Values, and keys that came again, are in it: a bound that is looked through when it is reached.
+            self._pending_bytes = sum(len(key) for key in self._pending if type(key) is bytes)
+        return self._pending_bytes > _PENDING_BYTES
 
     def settle(self) -> None:
         """Put what is pending into totals and tallies."""
@@ -113,7 +132,7 @@ class PaneCounter:
 
     def _settle_keys(self) -> None:
         loads = self._valid(self._pending)
-        self._pending, self._pending_bytes = Counter(), 0
+        self._pending, self._pending_bytes, self._pending_records = Counter(), 0, 0
         self._place(loads)
         for key in self.exact.keys() & loads.keys():
             self.exact[key] += loads[key]
