@@ -123,7 +123,7 @@ def test_what_was_skipped_is_told_once_at_the_end(
 ) -> None:
     give_stdin(monkeypatch, _ROWS + b"x\n" + _ROWS + b"y\n")
     assert count(opened("-")) == 6
-    told = "standard input: 2 skipped; line 4: 1 fields instead of 4: timestamp_ms, tenant, key, bytes"
+    told = "standard input: 2 skipped; line 4: 1 field instead of 4: timestamp_ms, tenant, key, bytes"
     assert capsys.readouterr().err == f"hotshard: {told}\n"
 
 

@@ -61,6 +61,8 @@ class TopicHeat:
         self._slow.expire(max(begun_ms, until_ms - round(policy.slow_view_s * 1000)))
         #: See :meth:`View.evening`, worked out at most once a moment.
         self._factors: dict[View, Mapping[int, float]] = {}
+        #: The view plans are made on, worked out at most once a moment: it asks for every hot key.
+        self._chosen: View | None = None
         self._totals = ViewTotals(Totals(0, 0.0, 0.0), Totals(0, 0.0, 0.0))
         self._tenant_totals = self._totals
         self.owners = ViewOwners(spec, self._slow)
@@ -85,6 +87,7 @@ class TopicHeat:
         """Bring the views to this moment."""
         self._now_ms = now_ms
         self._factors.clear()
+        self._chosen = None
         for view in (self._fast, self._slow):
             view.aliases = aliases
             view.expire(now_ms)
@@ -125,11 +128,13 @@ class TopicHeat:
 
         A flood that has begun is thin in the long view; later the short one would only bring unrest.
         """
-        shares = [
-            max((totals.share(view.keys.bounds(key).lower) for key in self._keys.hot), default=0.0)
-            for view, totals in zip((self._fast, self._slow), self._totals, strict=True)
-        ]
-        return self._fast if shares[0] > _CLEARLY * shares[1] else self._slow
+        if self._chosen is None:
+            shares = [
+                max((totals.share(view.keys.bounds(key).lower) for key in self._keys.hot), default=0.0)
+                for view, totals in zip((self._fast, self._slow), self._totals, strict=True)
+            ]
+            self._chosen = self._fast if shares[0] > _CLEARLY * shares[1] else self._slow
+        return self._chosen
 
     def hot_loads(self) -> dict[bytes, Measured]:
         """Every hot key as measured now."""
@@ -200,6 +205,7 @@ class TopicHeat:
     def step(self, moment: Moment) -> tuple[Found, ...]:
         """Let the machines judge; returns what turned hot or cold."""
         turned = [(HotKind.KEY, each) for each in self._judge(self._keys, moment, tenants=False)]
+        self._chosen = None  # what is hot may be another now
         turned += [(HotKind.TENANT, each) for each in self._judge(self._tenants, moment, tenants=True)]
         return tuple(self._found(kind, each) for kind, each in turned)
 
