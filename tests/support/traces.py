@@ -11,11 +11,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import pytest
+
 from hotshard.core.partitioners import murmur2
 from hotshard.core.scanning.scanner import WINDOW_MS, By, Scanner
 from hotshard.core.topic import KeyLayout, Load, Ordering, PartitionsFrom, TopicSpec
 from hotshard.doors.files.opening import open_records
-from tests.support.require import require
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -40,7 +41,8 @@ PARTITIONS = 32
 def trace(name: str) -> Path:
     """The file of a trace; the test is skipped where there is none."""
     path = FOLDER / f"{name}.tsv.gz"
-    require(None if path.exists() else f"no {path.name} in ../shared/traces: real traffic is not part of the project")
+    if not path.exists():  # also in CI: it is not to be had everywhere
+        pytest.skip(f"no {path.name} in ../shared/traces: real traffic is not part of the project")
     return path
 
 
