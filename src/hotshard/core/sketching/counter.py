@@ -118,7 +118,10 @@ class PaneCounter:
     def _has_long_pending(self) -> bool:
         if self._pending_bytes > _PENDING_BYTES:
             # Values, and keys that came again, are in it: a bound that is looked through when it is reached.
-            self._pending_bytes = sum(len(key) for key in self._pending if type(key) is bytes)
+            try:
+                self._pending_bytes = sum(map(len, self._pending))  # type: ignore[arg-type]  # None has been taken out
+            except TypeError:
+                return True  # what is no key is found when they are settled
         return self._pending_bytes > _PENDING_BYTES
 
     def settle(self) -> None:

@@ -13,6 +13,7 @@ from faust.transport.drivers import aiokafka as driver
 from mode import Service
 
 from hotshard.errors import UnavailableError
+from hotshard.job.transport.allocator import keep_freed_memory
 from hotshard.job.transport.feed import Feed
 from hotshard.job.transport.group import Group
 
@@ -110,6 +111,7 @@ class SlabThread(driver.AIOKafkaConsumerThread):
         await _bounded(consumer._client.close(), _CLOSE_WITHIN_S)  # noqa: SLF001
 
     def _start_thread(self) -> None:
+        keep_freed_memory()
         try:
             super()._start_thread()
         finally:
