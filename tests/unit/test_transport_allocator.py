@@ -28,7 +28,9 @@ def test_up_to_128_mb_are_kept() -> None:
     assert library.told[-1] == KEPT_BYTES == 134_217_728
 
 
-@pytest.mark.parametrize("name", ["MALLOC_TRIM_THRESHOLD_", "MALLOC_TOP_PAD_", "MALLOC_MMAP_THRESHOLD_", "GLIBC_TUNABLES"])
+@pytest.mark.parametrize(
+    "name", ["MALLOC_TRIM_THRESHOLD_", "MALLOC_TOP_PAD_", "MALLOC_MMAP_THRESHOLD_", "GLIBC_TUNABLES"]
+)
 def test_what_the_environment_says_stands(name: str) -> None:
     library = Library()
     assert not keep_freed_memory({name: "1"}, library)
