@@ -8,8 +8,8 @@ import msgspec
 import pytest
 from rich.cells import cell_len
 
-from hotshard.core.wire.report import Name, SkewReport
-from hotshard.core.wire.scan import ScanHeavy, ScanPartition, ScanPlan, ScanReport, ScanWindow
+from hotshard.core.wire.report import Name, PartitionReport, SkewReport
+from hotshard.core.wire.scan import ScanHeavy, ScanPlan, ScanReport, ScanWindow
 from hotshard.report.scan import render_scan
 
 DAY_MS = 1_700_000_000_000
@@ -25,7 +25,7 @@ def report(partitions: int = 32, key: str = HOT) -> ScanReport:
         records=total, skipped=3, unkeyed=24, distinct_keys=1498, span_s=7400.0, load="records", threshold=121,
         threshold_tenants=20, guaranteed=True,
         partitions=tuple(
-            ScanPartition(partition=number, load=load, share=load / total, top_keys=top)
+            PartitionReport(partition=number, load=load, share=load / total, top_keys=top)
             for number, load in enumerate(loads)
         ),
         skew=SkewReport(total=total, max=2400, median=125, ratio=19.2, imbalance=12.5, idle=1, hottest=17 % partitions),

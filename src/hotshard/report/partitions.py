@@ -14,7 +14,8 @@ from hotshard.report.page import shortened
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hotshard.core.wire.scan import ScanPartition, ScanReport
+    from hotshard.core.wire.report import PartitionReport
+    from hotshard.core.wire.scan import ScanReport
     from hotshard.report.page import Page
 
 #: So many partitions have a row each; of more only the fullest.
@@ -50,7 +51,7 @@ def add_partitions(page: Page, report: ScanReport) -> None:
     _rest(page, report.partitions, told)
 
 
-def _fullest(partitions: Sequence[ScanPartition]) -> list[ScanPartition]:
+def _fullest(partitions: Sequence[PartitionReport]) -> list[PartitionReport]:
     return sorted(partitions, key=lambda each: (-each.load, each.partition))[:_FULLEST]
 
 
@@ -64,7 +65,7 @@ def _shape(width: int, most: float, last: int) -> _Shape:
     return _Shape(number, length, most, room - length - 2)
 
 
-def _row(page: Page, each: ScanPartition, shape: _Shape, *, hot: bool) -> None:
+def _row(page: Page, each: PartitionReport, shape: _Shape, *, hot: bool) -> None:
     drawn = bar(each.load, shape.most, shape.bar, plain=page.plain)
     page.cut(
         (f"{each.partition:>{shape.number}} ", "bold" if hot else "dim"),
@@ -76,7 +77,7 @@ def _row(page: Page, each: ScanPartition, shape: _Shape, *, hot: bool) -> None:
     )
 
 
-def _filler(each: ScanPartition, columns: int) -> str:
+def _filler(each: PartitionReport, columns: int) -> str:
     if not each.top_keys:
         return ""
     top = each.top_keys[0]
@@ -84,7 +85,7 @@ def _filler(each: ScanPartition, columns: int) -> str:
     return f"{shortened(name_of(top.key, top.key_b64), columns - len(share) - 1)} {share}"
 
 
-def _rest(page: Page, partitions: Sequence[ScanPartition], told: Sequence[ScanPartition]) -> None:
+def _rest(page: Page, partitions: Sequence[PartitionReport], told: Sequence[PartitionReport]) -> None:
     known = {each.partition for each in told}
     rest = [each.load for each in partitions if each.partition not in known]
     busy = [load for load in rest if load]

@@ -9,8 +9,8 @@ from hotshard.core.scanning.gathering import heaviest_of
 from hotshard.core.skew import describe_skew
 from hotshard.core.wire.names import key_text
 from hotshard.core.wire.pane import is_cut
-from hotshard.core.wire.report import Name, SkewReport
-from hotshard.core.wire.scan import ScanHeavy, ScanPartition, ScanPlan, ScanReport, ScanWindow
+from hotshard.core.wire.report import Name, PartitionReport, SkewReport
+from hotshard.core.wire.scan import ScanHeavy, ScanPlan, ScanReport, ScanWindow
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -91,11 +91,11 @@ class Teller:
             since_ms=None if spell is None else spell.since_ms,
         )
 
-    def _partitions(self) -> tuple[ScanPartition, ...]:
+    def _partitions(self) -> tuple[PartitionReport, ...]:
         view, total = self._view, sum(self._view.loads)
         keys_of, tenants_of = view.keys_of(), view.tenants_of()
         return tuple(
-            ScanPartition(
+            PartitionReport(
                 partition=partition,
                 load=load,
                 share=round(load / total, 6) if total else 0.0,

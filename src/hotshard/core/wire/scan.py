@@ -4,17 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from hotshard.core.wire.report import Name, SkewReport
-
-
-class ScanPartition(msgspec.Struct, frozen=True, kw_only=True):
-    """Exact load of one partition, and the up to five keys and tenants that fill most of it (shares of its load)."""
-
-    partition: int
-    load: int
-    share: float
-    top_keys: tuple[Name, ...] = ()
-    top_tenants: tuple[Name, ...] = ()
+from hotshard.core.wire.report import PartitionReport, SkewReport
 
 
 class ScanHeavy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False):
@@ -86,7 +76,7 @@ class ScanReport(msgspec.Struct, frozen=True, kw_only=True):
     threshold: int
     threshold_tenants: int
     guaranteed: bool
-    partitions: tuple[ScanPartition, ...]
+    partitions: tuple[PartitionReport, ...]
     skew: SkewReport
     keys: tuple[ScanHeavy, ...]
     tenants: tuple[ScanHeavy, ...]
