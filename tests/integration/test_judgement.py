@@ -168,7 +168,7 @@ async def test_settings_of_tenants_and_keys_decide_and_a_plan_that_nobody_follow
     assert {key for _, key, _ in found} == {LOUD}
     (missed,) = [each for each in events if isinstance(each, Ineffective)]
     assert (missed.reason, missed.retired) == ("producers_without_library", True)
-    assert missed.imbalance_measured > missed.imbalance_promised > 1
+    assert missed.imbalance_measured > missed.imbalance_promised
     looked = [report for report in await reports(install, topic) if "lag" not in report.unjudged]
     assert looked, "the group's lag is read while load is uneven"
     assert all(report.numbers["members"] == 1 for report in looked)

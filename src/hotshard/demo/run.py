@@ -106,6 +106,8 @@ async def _performed(ground: Ground, show: Show) -> Outcome:
     try:
         return await perform(ground, show)
     except asyncio.CancelledError:
+        # aiokafka leaves a connection open that was just being made, and asyncio would say so.
+        logging.getLogger("asyncio").setLevel(logging.CRITICAL)
         if terminated:
             raise _Terminated from None
         raise

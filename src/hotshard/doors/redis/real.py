@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from redis import exceptions as foreign
 
 from hotshard.core.wire.command import MAX_COMMAND_BYTES, Command, Page, StreamId, hear, read_id, write_command
+from hotshard.doors.cancelling import cancelled_all_the_same
 from hotshard.doors.redis import asking, entries, scripts
 from hotshard.doors.redis.commands import COMMANDS_LENGTH, FIELD
 from hotshard.doors.redis.desk import desk_commands, desk_of
@@ -48,18 +49,22 @@ class _Asynchronous:
 
     async def _ask(self, work: Callable[[redis.asyncio.Redis], Awaitable[_Answer]]) -> _Answer:
         try:
-            try:
-                return await work(self._connected())
-            except foreign.MovedError as moved:
-                await self._drop()
-                self._link.moved(moved)
-                return await work(self._connected())
+            with cancelled_all_the_same():
+                return await self._at_the_right_node(work)
         except HotshardError:
             raise
         except Exception as error:  # redis-py also raises TypeError and AttributeError on a reset connection (4287)
             await self._drop()
             self._link.home()
             raise self._link.explain(error) from error
+
+    async def _at_the_right_node(self, work: Callable[[redis.asyncio.Redis], Awaitable[_Answer]]) -> _Answer:
+        try:
+            return await work(self._connected())
+        except foreign.MovedError as moved:
+            await self._drop()
+            self._link.moved(moved)
+            return await work(self._connected())
 
     async def _command(self, *parts: Any) -> Any:  # noqa: ANN401 - as redis-py takes and gives it
         async def work(client: redis.asyncio.Redis) -> Any:  # noqa: ANN401
