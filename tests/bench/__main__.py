@@ -112,7 +112,7 @@ def _throughput(options: argparse.Namespace, stored: Mapping[str, Any]) -> dict[
 def _cases(options: argparse.Namespace) -> tuple[Case, ...]:
     only = options.only or ALL
     return tuple(
-        Case(case.name, case.traffic, contestants, case.once)
+        Case(case.name, case.traffic, contestants, case.at_most)
         for case in cases(quick=options.quick, records=options.records)
         if (not options.case or any(case.name.startswith(begin) for begin in options.case))
         and (contestants := tuple(name for name in case.contestants if name in only))
