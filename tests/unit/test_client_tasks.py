@@ -89,3 +89,29 @@ async def test_a_cancelled_start_leaves_something_that_can_be_closed(memory: Mem
             await registry.start()
     await registry.close()
     assert not [task for task in asyncio.all_tasks() if task.get_name() == "hotshard-registry"]
+    await registry.close()
+    assert not [task for task in asyncio.all_tasks() if task.get_name() == "hotshard-registry"]
+
+
+async def test_it_ends_although_being_cancelled_is_swallowed_once(
+    memory: MemoryRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    swallowed: list[bool] = []
+    reader = memory.reader()
+
+    async def changes(*_: object) -> list[object]:
+        try:
+            await asyncio.sleep(60.0)
+        except asyncio.CancelledError:  # as redis-py does right after the start
+            if swallowed:
+                raise
+            swallowed.append(True)
+        return []
+
+    monkeypatch.setattr(reader, "changes", changes)
+    monkeypatch.setattr(memory, "reader", lambda: reader)
+    async with asyncio.timeout(30.0), AsyncRegistry(memory, [TOPIC]) as registry:
+        await asyncio.sleep(0.01)
+        assert registry.state is RegistryState.READY
+    assert swallowed
+    assert not [task for task in asyncio.all_tasks() if task.get_name() == "hotshard-registry"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from hotshard.client.router import Router
 from hotshard.client.steps import Follow, Pause, ReadMeta, ReadSnapshot, Step
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from hotshard.client.states import RegistryState
     from hotshard.doors.clock import Clock
     from hotshard.doors.redis.contract import RegistryReader
+
+#: A task that was cancelled and goes on is cancelled again after this.
+_CANCEL_AGAIN_S: Final = 0.1
 
 
 class AsyncRegistry(Router):
@@ -78,8 +81,9 @@ class AsyncRegistry(Router):
         """End the task. The last routes stay in force."""
         task, self._task = self._task, None
         if task is not None:
-            task.cancel()
-            await asyncio.wait([task])
+            while not task.done():  # the first may be swallowed on the way to Redis, and tell only after its answer
+                task.cancel()
+                await asyncio.wait([task], timeout=_CANCEL_AGAIN_S)
 
     async def __aenter__(self) -> Self:
         await self.start()
