@@ -61,7 +61,7 @@ class _Demo:
         return self._err.read_text()
 
     def wait_for(self, words: str) -> None:
-        eventually_blocking(lambda: words in self.said or self.process.poll() is not None, within_s=60, what=words)
+        eventually_blocking(lambda: words in self.said or self.process.poll() is not None, what=words)
         assert words in self.said
 
     def finish(self, within_s: float = _WITHIN_S) -> tuple[int, str]:

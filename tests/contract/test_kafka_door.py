@@ -21,7 +21,7 @@ from hotshard.errors import (
     TopicMismatchError,
     UnavailableError,
 )
-from tests.support.eventually import eventually
+from tests.support.eventually import PATIENCE_S, eventually
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -191,7 +191,7 @@ async def test_following_gives_what_stands_and_what_comes(any_place: Place) -> N
     await any_place.publisher.publish([any_place.out("old", number) for number in range(3)])
     following = any_place.reader.follow(any_place.topic, {0: 1})
     seen: list[Log] = []
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         async for logs in following:
             seen += logs
             if len(seen) == 2:
@@ -358,7 +358,7 @@ async def test_following_passes_control_records_and_aborted_messages(place: Plac
     await speaker.stop()
     following = place.reader.follow(place.topic)
     seen: list[Log] = []
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         async for logs in following:
             seen += logs
             if len(seen) == 2:

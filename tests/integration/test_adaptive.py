@@ -52,13 +52,13 @@ async def test_a_larger_flood_gets_more_shards_and_a_growing_one_more_at_the_end
             Traffic(kafka.bootstrap, growing, per_s=600, registry=registry) as small,
             Traffic(kafka.bootstrap, large, per_s=600, registry=registry) as much,
         ):
-            await eventually(lambda: small.acked > 1500 and much.acked > 1500, within_s=30)
+            await eventually(lambda: small.acked > 1500 and much.acked > 1500)
             small.flood, much.flood = 0.1, 0.4
-            before, of_large = await eventually(lambda: fewer_than(install, growing, large), within_s=40)
+            before, of_large = await eventually(lambda: fewer_than(install, growing, large))
             small.flood = 0.4
-            grown = await eventually(lambda: more_than(install, growing, before), within_s=40)
+            grown = await eventually(lambda: more_than(install, growing, before))
             small.places.clear()
-            await eventually(lambda: set(grown.partitions) <= set(small.places), within_s=20)
+            await eventually(lambda: set(grown.partitions) <= set(small.places))
         for standing, changed in pairwise(await plans(install, growing)):
             shared = min(len(standing.suffixes), len(changed.suffixes))
             assert changed.suffixes[:shared] == standing.suffixes[:shared]

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.integration
 
+#: Longer than any call may take, and shorter than one that waits for Redis would.
+IN_TIME_S = 30.0
 FIRST, SECOND = state(1, route()), state(2, route(suffixes=("0", "1", "2")))
 STALE_AFTER_S = 1.0
 
@@ -35,10 +37,10 @@ STALE_AFTER_S = 1.0
 class World:
     """A Redis of its own, the detector's door to it, and a registry of each kind."""
 
-    def __init__(self, server: RedisServer) -> None:
+    def __init__(self, server: RedisServer, start_timeout_s: float) -> None:
         self.server = server
         self.door = RedisRegistry(server.url)
-        settings = {"stale_after_s": STALE_AFTER_S, "start_timeout_s": 1.0}
+        settings = {"stale_after_s": STALE_AFTER_S, "start_timeout_s": start_timeout_s}
         self.threads = Registry(server.url, [TOPIC], **settings)  # type: ignore[arg-type]  # mypy takes them for more
         self.tasks = AsyncRegistry(server.url, [TOPIC], **settings)  # type: ignore[arg-type]
 
@@ -72,32 +74,47 @@ class World:
 
         await eventually(stands)
 
+    async def are_ready_with(self, wanted: TopicState) -> None:
+        """Publish until all are ready: once is no sign of life for long, two that look at different times miss it."""
+
+        async def ready() -> bool:
+            await self.publish(wanted)
+            return self.states() == {RegistryState.READY}
+
+        await eventually(ready)
+
+    async def close(self) -> None:
+        await asyncio.to_thread(self.threads.close)
+        await self.tasks.close()
+        await self.door.close()
+
 
 @pytest.fixture
 async def world(own_redis: RedisServer) -> AsyncIterator[World]:
-    made = World(own_redis)
+    made = World(own_redis, start_timeout_s=2 * IN_TIME_S)
     yield made
-    await asyncio.to_thread(made.threads.close)
-    await made.tasks.close()
-    await made.door.close()
+    await made.close()
+
+
+@pytest.fixture
+async def hasty(own_redis: RedisServer) -> AsyncIterator[World]:
+    """One whose registries start without a Redis that does not answer at once."""
+    made = World(own_redis, start_timeout_s=0.3)
+    yield made
+    await made.close()
 
 
 async def test_routes_outlive_a_redis_that_dies_and_comes_back_empty(world: World) -> None:
     await world.publish(FIRST)
     await world.start()
-    assert (world.states(), world.shards()) == ({RegistryState.READY}, {2})
+    assert world.shards() == {2}
     world.server.kill()
     await world.all_are(RegistryState.STALE)
     assert world.shards() == {2}
     world.server.start()
     await eventually(lambda: world.threads.error is None and world.tasks.error is None)
     assert (world.states(), world.shards()) == ({RegistryState.STALE}, {2})
-
-    async def ready() -> bool:
-        await world.publish(FIRST)  # once is no sign of life for long: two that look at different moments miss it
-        return world.states() == {RegistryState.READY}
-
-    await eventually(ready)
+    await world.are_ready_with(FIRST)
     await world.publish(SECOND)
     await world.all_have(3)
     assert world.threads.counters.kept == world.tasks.counters.kept == 0
@@ -110,23 +127,20 @@ async def test_routes_outlive_a_redis_that_is_emptied(world: World) -> None:
         client.flushall()
     await world.all_are(RegistryState.STALE)
     assert world.shards() == {2}
-    await world.publish(SECOND)
+    await world.are_ready_with(SECOND)
     await world.all_have(3)
-    await world.all_are(RegistryState.READY)
 
 
-async def test_a_start_without_redis_takes_no_longer_than_it_may(world: World) -> None:
-    world.server.kill()
-    started = time.monotonic()
-    await world.start()
-    assert time.monotonic() - started < 3.0
-    assert (world.states(), world.shards()) == ({RegistryState.NOT_READY}, {1})
-    assert "does not answer" in (world.threads.error or "")
-    world.server.start()
-    await world.all_are(RegistryState.EMPTY)
-    await world.publish(FIRST)
-    await world.all_have(2)
-    await world.all_are(RegistryState.READY)
+async def test_a_start_without_redis_takes_no_longer_than_it_may(hasty: World) -> None:
+    hasty.server.kill()
+    async with asyncio.timeout(IN_TIME_S):
+        await hasty.start()
+    assert (hasty.states(), hasty.shards()) == ({RegistryState.NOT_READY}, {1})
+    await eventually(lambda: "does not answer" in (hasty.threads.error or ""))
+    hasty.server.start()
+    await hasty.all_are(RegistryState.EMPTY)
+    await hasty.are_ready_with(FIRST)
+    await hasty.all_have(2)
 
 
 async def test_a_redis_that_stalls_holds_up_no_record_and_no_closing(world: World) -> None:
@@ -139,21 +153,20 @@ async def test_a_redis_that_stalls_holds_up_no_record_and_no_closing(world: Worl
         assert world.shards() == {2}
         await asyncio.to_thread(world.threads.close)
         await world.tasks.close()
-        assert time.monotonic() - started < 1.0
+        assert time.monotonic() - started < 2.0
     finally:
         world.server.resume()
 
 
-async def test_a_stalled_redis_does_not_hold_up_a_start_for_long(world: World) -> None:
-    world.server.pause()
+async def test_a_stalled_redis_does_not_hold_up_a_start_for_long(hasty: World) -> None:
+    hasty.server.pause()
     try:
-        started = time.monotonic()
-        await world.start()
-        assert time.monotonic() - started < 3.0
-        assert world.shards() == {1}
+        async with asyncio.timeout(IN_TIME_S):
+            await hasty.start()
+        assert hasty.shards() == {1}
     finally:
-        world.server.resume()
-    await world.all_are(RegistryState.EMPTY)
+        hasty.server.resume()
+    await hasty.all_are(RegistryState.EMPTY)
 
 
 async def test_a_waiting_client_is_closed_at_once(world: World) -> None:
@@ -163,7 +176,7 @@ async def test_a_waiting_client_is_closed_at_once(world: World) -> None:
     started = time.monotonic()
     await asyncio.to_thread(world.threads.close)
     await world.tasks.close()
-    assert time.monotonic() - started < 0.5
+    assert time.monotonic() - started < 1.0, "what waits for the log does so for 1.5 s"
 
 
 async def test_many_outages_leave_no_connections_behind(world: World) -> None:
@@ -182,7 +195,7 @@ async def test_many_outages_leave_no_connections_behind(world: World) -> None:
 
 async def test_a_registry_closed_as_soon_as_it_is_started_ends(own_redis: RedisServer) -> None:
     for _ in range(5):
-        async with asyncio.timeout(5.0), AsyncRegistry(own_redis.url, [TOPIC]) as registry:
+        async with asyncio.timeout(30.0), AsyncRegistry(own_redis.url, [TOPIC]) as registry:
             assert registry.state is RegistryState.EMPTY
 
 
@@ -192,8 +205,8 @@ async def test_a_refused_login_is_one_clear_line_without_the_password(password: 
         login = f":{password}@" if password else ""
         url = f"redis://{login}127.0.0.1:{server.port}"
         started = time.monotonic()
-        with Registry(url, [TOPIC], start_timeout_s=30.0) as registry:
-            assert time.monotonic() - started < 5.0, "waiting does not help"
+        with Registry(url, [TOPIC], start_timeout_s=120.0) as registry:
+            assert time.monotonic() - started < 60.0, "waiting does not help"
             assert registry.state is RegistryState.NOT_READY
             assert registry.route(TOPIC, KEY).key == KEY
         door = RedisRegistry(url)
@@ -241,12 +254,12 @@ async def test_a_full_redis_is_said_as_it_is() -> None:
 FORKS = """
 import os, sys, time
 from hotshard import Registry
-registry = Registry(sys.argv[1], ["orders"], start_timeout_s=10.0)
+registry = Registry(sys.argv[1], ["orders"], start_timeout_s=120.0)
 registry.start()
 def shards():
     return len({registry.route("orders", sys.argv[2]).key for _ in range(8)})
 def until(wanted):
-    end = time.monotonic() + 20
+    end = time.monotonic() + 120
     while shards() != wanted and time.monotonic() < end:
         time.sleep(0.02)
     return shards() == wanted

@@ -12,7 +12,7 @@ import pytest
 
 from hotshard import AsyncRegistry
 from hotshard.core.wire.event import EventType, Ordered
-from tests.support.eventually import eventually
+from tests.support.eventually import PATIENCE_S, eventually
 from tests.support.exactness import told
 from tests.support.faulty import BEFORE_REDIS, REACHED
 from tests.support.topics import create_topic
@@ -28,13 +28,14 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.integration
 
 PARTITIONS: Final = 12
+HOLD_S: Final = 600
 #: Low floors, as the test's load is small; nothing cools while it runs.
 POLICY: Final = {
     "floor_act_per_s": 20,
     "floor_fast": 50,
     "slow_view_s": 5,
-    "hold_s": 600,
-    "off_s": 600,
+    "hold_s": HOLD_S,
+    "off_s": HOLD_S,
 }
 TENANT, ENTITY = HOT.split("\x1f")
 
@@ -52,7 +53,7 @@ class Person:
             sys.executable, "-m", "hotshard", "registry", *words, *self._where,
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
         )  # fmt: skip
-        out, err = await asyncio.wait_for(process.communicate(), 60)
+        out, err = await asyncio.wait_for(process.communicate(), PATIENCE_S)
         assert b"Traceback" not in err, err.decode()
         return process.returncode or 0, json.loads(out) if out else err.decode()
 
@@ -96,11 +97,11 @@ class Scene:
             route = await self.person.route()
             given = set(route["partitions"]) if route["state"] == "active" else set()
             self.traffic.places.clear()
-            await eventually(lambda: sum(self.traffic.places.values()) > 60, within_s=20)
+            await eventually(lambda: sum(self.traffic.places.values()) > 60)
             lies = set(self.traffic.places)
             return len(lies) if lies == given or (not given and len(lies) == 1) else 0
 
-        return await eventually(look, within_s=30, what="the key lies where its route says")
+        return await eventually(look, what="the key lies where its route says")
 
     async def orders_told(self) -> list[tuple[str, str]]:
         events = [event for event in await told(self.install) if isinstance(event.data, Ordered)]
@@ -115,7 +116,7 @@ async def scene(
 ) -> AsyncIterator[Scene]:
     await create_topic(kafka.bootstrap, topic, PARTITIONS)
     topics = {topic: {"ordering": "none", "mode": mode, **POLICY}}
-    install = Install(folder, kafka.bootstrap, redis.url, f"{topic}-hs", topics)
+    install = Install(folder, kafka.bootstrap, redis.url, f"{topic}-hs", topics, {"session_timeout_s": 3})
     worker = WorkerProcess(install, module=FAULTY) if faults else WorkerProcess(install)
     try:
         worker.start(**faults)
@@ -124,7 +125,7 @@ async def scene(
             AsyncRegistry(install.redis_url, namespace=install.name) as registry,
             Traffic(kafka.bootstrap, topic, per_s=400, registry=registry) as traffic,
         ):
-            await eventually(lambda: traffic.acked > 800, within_s=30)
+            await eventually(lambda: traffic.acked > 800)
             traffic.flood = 0.4
             yield Scene(worker, Person(install, topic), traffic, install)
         assert worker.stop() == 0
@@ -137,7 +138,7 @@ async def test_producers_spread_a_key_when_a_person_has_approved_it_and_stop_whe
 ) -> None:
     async with scene(kafka, redis_server, fresh_topic_name, tmp_path, "approve") as here:
         person = here.person
-        proposed = await eventually(lambda: person.route_in("proposed"), within_s=40)
+        proposed = await eventually(lambda: person.route_in("proposed"))
         assert proposed["reason"] == "mode_approve"
         assert await here.as_the_route_says() == 1
         answer = await person.obeyed("approve", person.topic, TENANT, ENTITY, "--by", "ann", "--reason", "sale")
@@ -151,7 +152,7 @@ async def test_producers_spread_a_key_when_a_person_has_approved_it_and_stop_whe
         assert (code, answer["topics"][person.topic]["applied"]) == (1, None)
         assert (await person.route())["state"] == "active"
         here.worker.start()
-        await eventually(lambda: person.route_in("retired"), within_s=60)
+        await eventually(lambda: person.route_in("retired"))
         assert await here.as_the_route_says() == 1
         assert (await person.sees())["pauses"][0]["key"] is None
         assert await here.orders_told() == [("approve", "approved"), ("retire", "retired")]
@@ -163,12 +164,12 @@ async def test_a_command_is_obeyed_once_though_its_worker_dies_between_the_state
     faults = {"FAULTY_POINT": BEFORE_REDIS, "FAULTY_COUNT": "2"}  # after the plan is proposed, when it is given
     async with scene(kafka, redis_server, fresh_topic_name, tmp_path, "approve", **faults) as here:
         person = here.person
-        await eventually(lambda: person.route_in("proposed"), within_s=40)
+        await eventually(lambda: person.route_in("proposed"))
         await person.says("approve", person.topic, TENANT, ENTITY, "--wait", "0")
         assert await here.worker.ended() == REACHED
         assert await person.route_in("proposed")
         here.worker.start()
-        await eventually(lambda: person.route_in("active"), within_s=60)
+        await eventually(lambda: person.route_in("active"))
         assert await here.as_the_route_says() > 1
         assert await here.orders_told() == [("approve", "approved")]
 
@@ -178,14 +179,15 @@ async def test_in_an_incident_everything_stops_at_once_and_stays_so_whoever_dies
 ) -> None:
     async with scene(kafka, redis_server, fresh_topic_name, tmp_path, "active") as here:
         person = here.person
-        await eventually(lambda: person.route_in("active"), within_s=40)
+        await eventually(lambda: person.route_in("active"))
         assert await here.as_the_route_says() > 1
         assert (await person.obeyed("freeze", "--reason", "incident"))["outcome"] == "frozen"
         code, answer = await person.says("retire", "--all", "--pause", "5")
         assert (code, answer["topics"][person.topic]["outcome"]) == (0, "retired")
         retired = await person.route()
         assert retired["state"] == "retired"
-        assert retired["changed_ms"] - int(answer["id"].partition("-")[0]) < 2_000, "at once"
+        waited_ms = retired["changed_ms"] - int(answer["id"].partition("-")[0])
+        assert waited_ms < HOLD_S * 100, "it is not held first"
         assert await here.as_the_route_says() == 1
 
         here.worker.kill()
@@ -193,17 +195,17 @@ async def test_in_an_incident_everything_stops_at_once_and_stays_so_whoever_dies
         await here.worker.assigned()
         sees = await person.sees()
         assert sees["frozen"]["reason"] == "incident"
-        await eventually(person.has_no_pause, within_s=20, what="the pause is over")
+        await eventually(person.has_no_pause, what="the pause is over")
         assert (await person.route())["state"] == "retired", "what is frozen stays as it is"
-        await eventually(lambda: answers(person), within_s=40, what="the new worker answers")
+        await eventually(lambda: answers(person), what="the new worker answers")
         assert (await person.obeyed("thaw", person.topic))["outcome"] == "thawed"
-        await eventually(lambda: person.route_in("active"), within_s=20)
+        await eventually(lambda: person.route_in("active"))
 
         assert (await person.obeyed("pin", person.topic, TENANT, ENTITY, "--never"))["outcome"] == "pinned"
-        never = await eventually(lambda: person.route_in("retired"), within_s=20)
+        never = await eventually(lambda: person.route_in("retired"))
         assert never["reason"] == "pinned_never"
         assert (await person.obeyed("pin", person.topic, TENANT, ENTITY, "--shards", "7"))["outcome"] == "pinned"
-        pinned = await eventually(lambda: person.route_in("active"), within_s=20)
+        pinned = await eventually(lambda: person.route_in("active"))
         assert len(set(pinned["partitions"])) == 7
         assert await here.as_the_route_says() == 7
         assert [kind for kind, _ in await here.orders_told()] == ["freeze", "retire", "thaw", "pin", "pin"]
@@ -218,12 +220,12 @@ async def test_a_registry_that_was_emptied_takes_commands_again_and_knows_the_ol
 ) -> None:
     async with scene(kafka, own_redis, fresh_topic_name, tmp_path, "active") as here:
         person = here.person
-        await eventually(lambda: person.route_in("active"), within_s=40)
+        await eventually(lambda: person.route_in("active"))
         await person.obeyed("pin", person.topic, "other", "key", "--never")
         await person.obeyed("freeze")
         own_redis.stop()
         own_redis.start()
-        await eventually(lambda: answers(person), within_s=40, what="the registry is written again")
+        await eventually(lambda: answers(person), what="the registry is written again")
         sees = await person.sees()
         assert sees["frozen"] is not None
         assert [pin["key"] for pin in sees["pins"]] == ["other\x1fkey"]

@@ -105,7 +105,7 @@ async def test_a_kill_at_any_point_of_the_protocol_loses_and_doubles_nothing(
                 traffic.flood = 0.4  # it is about to get its first route
             await die_at(worker, point, count, **STATIC)
         worker.start(**STATIC)
-        await eventually(lambda: len(registry.shards_of(topic, HOT)) > 1, within_s=20)
+        await eventually(lambda: len(registry.shards_of(topic, HOT)) > 1)
         await assert_exact(install, topic, traffic)
         plans = [event.data for event in await told(install) if isinstance(event.data, PlanChange)]
         assert len(registry.shards_of(topic, HOT)) == 1 + len(plans[-1].suffixes)
@@ -123,7 +123,7 @@ async def test_the_check_finds_it_when_a_pane_is_committed_before_it_is_publishe
         await begun(worker, **SHORT)
         await traffic.stop()
         exact = await truth(install.bootstrap, topic)
-        found = await faults(install, topic, exact)
+        found = await faults(install, topic, exact, still_s=4)
     assert [fault for fault in found if "expected, the next range is" in fault], found
 
 
@@ -168,7 +168,7 @@ async def test_a_worker_paused_past_its_session_and_one_that_loses_partitions_ch
         assert second.holds == PARTITIONS
         await eventually(lambda: panes_of(install, "w1"))
         first.resume()
-        await eventually(lambda: first.holds == second.holds == PARTITIONS // 2, within_s=20)
+        await eventually(lambda: first.holds == second.holds == PARTITIONS // 2)
         before = len(await panes_of(install, "w0"))
         await eventually(lambda: _more_panes(install, before))
         await assert_exact(install, topic, traffic)

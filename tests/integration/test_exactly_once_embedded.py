@@ -49,7 +49,7 @@ async def test_a_flood_is_split_and_every_record_is_counted_across_a_restart(
             AsyncRegistry(install.redis_url, namespace=install.name) as registry,
             Traffic(at, topic, flood=0.4, registry=registry, idempotent=any_kafka.transactions) as traffic,
         ):
-            await eventually(lambda: len(registry.shards_of(topic, HOT)) > 2, within_s=30)
+            await eventually(lambda: len(registry.shards_of(topic, HOT)) > 2)
             traffic.places.clear()
             await eventually(lambda: len(traffic.places) > 1)
             assert worker.stop() == 0

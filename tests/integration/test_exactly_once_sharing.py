@@ -58,19 +58,18 @@ async def test_two_workers_share_the_work_and_hand_it_on_without_a_seam(
         first.start()
         await first.assigned()
         second.start()
-        await eventually(lambda: first.holds == second.holds == PARTITIONS // 2, within_s=40)
+        await eventually(lambda: first.holds == second.holds == PARTITIONS // 2)
         async with Traffic(kafka.bootstrap, topic) as traffic:
             odd = await send_odd(kafka.bootstrap, topic)
-            await eventually(lambda: both_count(install), within_s=20)
+            await eventually(lambda: both_count(install))
             assert first.stop() == 0
-            await eventually(lambda: second.holds == PARTITIONS, within_s=20)
+            await eventually(lambda: second.holds == PARTITIONS)
             odd += await send_odd(kafka.bootstrap, topic)
             assert second.stop() == 0
             first.start()
             await first.assigned()
             await assert_exact(install, topic, traffic, beside=odd)
         assert first.stop() == 0
-        assert first.stopped_in_s < 10
         assert seams(await panes(install)) == []
         reports = (await counted(install.bootstrap, install.windows, topic)).reports
         assert sum(report.unkeyed for report in reports) == 2 * _UNKEYED

@@ -124,7 +124,7 @@ async def test_a_key_is_split_where_its_discriminator_is_spread_and_not_where_on
                 causes = [report.cause for report in await reports(install, skewed)]
                 return causes.count("hot_discriminator") > 1 and bool(await changes(install, spread))
 
-            await eventually(judged, within_s=60, what="windows say that the discriminator is hot")
+            await eventually(judged, what="windows say that the discriminator is hot")
         assert await changes(install, skewed) == [(skewed, "plan.proposed", LOUD, "hot_discriminator")]
         assert (await changes(install, spread))[1][1:3] == ("plan.activated", LOUD)
         async with AsyncRegistry(install.redis_url, namespace=install.name) as registry:
@@ -154,14 +154,14 @@ async def test_settings_of_tenants_and_keys_decide_and_a_plan_that_nobody_follow
         async def named() -> bool:
             return any(isinstance(event.data, Finding) for event in await told(install))
 
-        await eventually(named, within_s=40, what="the key that is not to be touched is named")
+        await eventually(named, what="the key that is not to be touched is named")
         load.shares[LOUD] = 0.25
 
         async def given_up() -> list[tuple[str, str | None, str]]:
             found = [each[1:] for each in await changes(install, topic)]
             return found if ("plan.retired", LOUD, "ineffective") in found else []
 
-        found = await eventually(given_up, within_s=90, what="the plan is given up")
+        found = await eventually(given_up, what="the plan is given up")
         events = [event.data for event in await told(install)]
     hot = {each.key for each in events if isinstance(each, Finding)}
     assert hot == {LOUD, DENIED, "loud", "other"}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,7 @@ from hotshard.doors.kafka.connection import KafkaConnection
 from hotshard.doors.kafka.contract import Out, TopicWanted
 from hotshard.doors.kafka.real import AioKafka
 from hotshard.errors import HotshardError, RefusedError, SettingsError, UnavailableError
-from tests.support.eventually import eventually
+from tests.support.eventually import PATIENCE_S, eventually
 from tests.support.require import require
 from tests.support.swallowed import swallowed
 
@@ -31,7 +30,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.integration
 
 OUT = Out("t", b"v", b"k", 0)
-_UP_AGAIN_S = 30
+#: Longer than any call may take, and shorter than a client without a limit of its own would wait.
+_IN_TIME_S = 30.0
 
 
 @pytest.fixture(autouse=True)
@@ -80,16 +80,15 @@ async def everything(kafka: Kafka) -> dict[str, Callable[[], Awaitable[object]]]
 
 
 async def test_a_wrong_address_is_one_clear_line_from_every_part_and_at_once() -> None:
-    kafka = reach(f"127.0.0.1:{free_port()}")
+    kafka = reach(f"127.0.0.1:{free_port()}", timeout_s=2 * _IN_TIME_S)
     for name, call in (await everything(kafka)).items():
-        began = time.monotonic()
-        with pytest.raises(UnavailableError) as caught:
-            await call()
+        async with asyncio.timeout(_IN_TIME_S):
+            with pytest.raises(UnavailableError) as caught:
+                await call()
         message = str(caught.value)
         assert "does not answer (" in message, name
         assert "check that it runs, its address" in message, name
         assert "\n" not in message, name
-        assert time.monotonic() - began < 5, name
 
 
 async def test_a_name_that_is_no_host_is_one_clear_line() -> None:
@@ -190,8 +189,8 @@ async def parts(shaky: ApacheKafka, fresh_topic_name: str) -> AsyncIterator[Part
     admin = reach(shaky.bootstrap, timeout_s=20).admin()
     await admin.ensure(TopicWanted(name=fresh_topic_name, partitions=1))
     await admin.stop()
-    await eventually(found.takes_and_says, within_s=_UP_AGAIN_S)
-    assert await found.publishes()
+    await eventually(found.takes_and_says)
+    await eventually(found.publishes)
     yield found
     await found.close()
 
@@ -215,8 +214,8 @@ async def test_all_parts_go_on_by_themselves_after_kafka_was_stopped_and_started
     assert not await parts.looks()
     shaky.start()
     for part_works in (parts.publishes, parts.takes_and_says, parts.looks):
-        await eventually(part_works, within_s=_UP_AGAIN_S)
-    async with asyncio.timeout(_UP_AGAIN_S):
+        await eventually(part_works)
+    async with asyncio.timeout(PATIENCE_S):
         while seen < 4:
             seen += len(await anext(following))
     await following.aclose()
@@ -228,13 +227,12 @@ async def test_a_kafka_that_hangs_ends_every_call_in_time_and_nothing_dropped_co
 ) -> None:
     shaky.pause()
     for part_works in (parts.publishes, parts.says, parts.reads):
-        began = time.monotonic()
-        assert not await part_works()
-        assert time.monotonic() - began < 9
+        async with asyncio.timeout(_IN_TIME_S):
+            assert not await part_works()
     assert not await parts.says()
     shaky.resume()
-    await eventually(parts.publishes, within_s=_UP_AGAIN_S)
-    await eventually(parts.takes_and_says, within_s=_UP_AGAIN_S)
+    await eventually(parts.publishes)
+    await eventually(parts.takes_and_says)
     before = await parts.count()
     assert 4 <= before <= 6  # the two that were under way may or may not stand
     await parts.close()
@@ -255,9 +253,8 @@ async def test_an_open_transaction_that_does_not_end_is_told_in_time(shaky: Apac
 
 async def test_ending_while_kafka_is_away_does_not_hang(shaky: ApacheKafka, parts: Parts) -> None:
     shaky.kill()
-    began = time.monotonic()
-    await parts.close()
-    assert time.monotonic() - began < 5
+    async with asyncio.timeout(_IN_TIME_S):
+        await parts.close()
 
 
 async def test_a_cancelled_call_leaves_a_speaker_that_must_be_taken_again(shaky: ApacheKafka, parts: Parts) -> None:
@@ -271,7 +268,7 @@ async def test_a_cancelled_call_leaves_a_speaker_that_must_be_taken_again(shaky:
     shaky.resume()
     with pytest.raises(UnavailableError, match="taken again"):
         await parts.speaker.say([Out(parts.topic, b"v")])
-    await eventually(parts.takes_and_says, within_s=_UP_AGAIN_S)
+    await eventually(parts.takes_and_says)
 
 
 async def test_a_speaker_that_is_stopped_while_it_is_being_fenced_leaves_no_exception_behind(

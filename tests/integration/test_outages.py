@@ -78,7 +78,7 @@ async def test_producers_keep_sending_and_routes_come_back_when_redis_is_stopped
         await worker.assigned()
         registry = AsyncRegistry(install.redis_url, namespace=install.name, stale_after_s=2)
         async with registry, Traffic(install.bootstrap, topic, flood=0.4, registry=registry) as traffic:
-            await eventually(lambda: len(registry.shards_of(topic, HOT)) > 2, within_s=20)
+            await eventually(lambda: len(registry.shards_of(topic, HOT)) > 2)
             shards = registry.shards_of(topic, HOT)
             before, mark = inside.routes(), inside.epoch_and_version()
 
@@ -91,14 +91,14 @@ async def test_producers_keep_sending_and_routes_come_back_when_redis_is_stopped
             assert registry.shards_of(topic, HOT) == shards
             assert len(traffic.places) == len(shards) - 1
             reported = (await counted(install.bootstrap, install.windows, topic)).records
-            await eventually(lambda: _more_reported(install, topic, reported), within_s=15)
+            await eventually(lambda: _more_reported(install, topic, reported))
 
             own_redis.start()
-            assert await eventually(inside.routes, within_s=15) == before
+            assert await eventually(inside.routes) == before
             again = inside.epoch_and_version()
             assert again[0] == mark[0]
             assert again[1] >= mark[1]
-            await eventually(lambda: registry.state is RegistryState.READY, within_s=15)
+            await eventually(lambda: registry.state is RegistryState.READY)
             assert registry.shards_of(topic, HOT) == shards
             await worker.says("Redis is there again")
 
@@ -112,7 +112,7 @@ async def test_producers_keep_sending_and_routes_come_back_when_redis_is_stopped
 
 async def _grows(traffic: Traffic) -> None:
     aim = traffic.acked + 2 * traffic.per_s
-    await eventually(lambda: traffic.acked > aim, within_s=15)
+    await eventually(lambda: traffic.acked > aim)
 
 
 async def _more_reported(install: Install, topic: str, than: int) -> bool:
@@ -129,7 +129,7 @@ async def test_the_worker_goes_on_by_itself_when_kafka_is_stopped_or_killed_and_
         worker.start()
         await worker.assigned()
         async with Traffic(install.bootstrap, topic) as traffic:
-            await eventually(lambda: _more_reported(install, topic, 0), within_s=20)
+            await eventually(lambda: _more_reported(install, topic, 0))
             own_kafka.stop()
             late.start()
             await worker.says("waiting for")
@@ -139,7 +139,7 @@ async def test_the_worker_goes_on_by_itself_when_kafka_is_stopped_or_killed_and_
             own_kafka.start()
             await _grows(traffic)
             reported = traffic.acked
-            await eventually(lambda: _more_reported(install, topic, reported), within_s=40)
+            await eventually(lambda: _more_reported(install, topic, reported))
 
             own_kafka.pause()
             assert worker.stop() == 0

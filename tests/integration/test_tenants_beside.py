@@ -137,7 +137,7 @@ async def test_a_tenant_hot_through_lukewarm_keys_is_named_and_no_key_of_it_is(
         await worker.assigned()
         await _send(kafka.bootstrap, crowds, seconds=4, noisy=0.0)
         await _send(kafka.bootstrap, crowds, seconds=6, noisy=0.5)
-        await eventually(lambda: _all_counted(install, crowds), within_s=30)
+        await eventually(lambda: _all_counted(install, crowds))
         events = await told(install)
         for topic, crowd in crowds.items():
             _assert_named(events, topic)

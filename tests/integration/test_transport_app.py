@@ -15,7 +15,7 @@ from faust.types import TP
 
 from hotshard.doors.kafka.connection import KafkaConnection
 from hotshard.job.transport import AsIs, QuietApp, quiet_app, slab_transport
-from tests.support.eventually import eventually
+from tests.support.eventually import PATIENCE_S, eventually
 from tests.support.topics import Sent, create_topic, produce
 
 if TYPE_CHECKING:
@@ -75,11 +75,10 @@ async def test_two_apps_start_collect_and_stop_in_one_process(
     apps = [_collecting(kafka.bootstrap, name, f"{name}-{number}", into) for number, into in enumerate(slabs)]
 
     await asyncio.gather(*(app.start() for app in apps))
-    await eventually(lambda: [sum(map(len, into)) for into in slabs] == [300, 300], within_s=20)
+    await eventually(lambda: [sum(map(len, into)) for into in slabs] == [300, 300])
     assert _listening() == ports
-    began = asyncio.get_running_loop().time()
-    await asyncio.gather(*(app.stop() for app in apps))
-    assert asyncio.get_running_loop().time() - began < 5
+    async with asyncio.timeout(30.0):
+        await asyncio.gather(*(app.stop() for app in apps))
 
     assert {TP(slab.topic, slab.partition) for slab in slabs[0]} == {TP(name, part) for part in range(3)}
     assert set(threading.enumerate()) == threads
@@ -114,6 +113,6 @@ async def test_a_crash_in_the_jobs_own_signal_is_seen_by_who_waits_for_the_app(
 
     app.on_partitions_assigned.connect(fail)
     await app.start()
-    await asyncio.wait_for(app.wait_until_stopped(), 20)
+    await asyncio.wait_for(app.wait_until_stopped(), PATIENCE_S)
     assert isinstance(app.crash_reason, ValueError)
     await app.stop()

@@ -10,7 +10,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from faust.types import TP
 
 from hotshard.errors import UnavailableError
-from tests.support.eventually import eventually
+from tests.support.eventually import PATIENCE_S, eventually
 from tests.support.mirror import Mirror, make_mirror, mirroring, running
 from tests.support.topics import Sent, create_topic, produce
 
@@ -76,7 +76,7 @@ async def test_nothing_is_read_before_the_job_has_said_where_to_begin(
 
     mirror.consumer.start_positions = begin
     async with running(mirror):
-        await asyncio.wait_for(asked.wait(), 20)
+        await asyncio.wait_for(asked.wait(), PATIENCE_S)
         assert await mirror.consumer.commit_once({TP(name, 2): 77}, mirror.consumer.generation)
         await mirror.until_assigned()
         assert not mirror.taken
@@ -285,7 +285,7 @@ async def test_members_that_come_and_go_share_the_partitions_and_stale_commits_c
 
 
 async def _both_until(first: Mirror, second: Mirror, ends: Mapping[TP, int]) -> None:
-    await eventually(lambda: {**first.ends(), **second.ends()} == dict(ends), within_s=20)
+    await eventually(lambda: {**first.ends(), **second.ends()} == dict(ends))
 
 
 # -- what is told --------------------------------------------------------------------------------

@@ -6,12 +6,13 @@ import asyncio
 import time
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from hotshard.core.wire.event import Event
 from hotshard.core.wire.report import WindowReport
+from tests.support.eventually import PATIENCE_S
 from tests.support.topics import end_offsets, read_topic
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from tests.support.traffic import Traffic
     from tests.support.workers import Install
 
-_LOOK_EVERY_S = 0.3
+_LOOK_EVERY_S: Final = 0.3
 
 
 @dataclass
@@ -98,14 +99,12 @@ async def truth(bootstrap: str, topic: str) -> Truth:
     return Truth(await end_offsets(bootstrap, topic))
 
 
-async def faults(
-    install: Install, topic: str, exact: Truth, *, within_s: float = 40.0, still_s: float = 4.0
-) -> list[str]:
+async def faults(install: Install, topic: str, exact: Truth, *, still_s: float = 30.0) -> list[str]:
     """What is wrong with the count of ``topic``; empty when nothing is.
 
     What is missing is waited for, but not when ``still_s`` have passed since the end of every partition was counted.
     """
-    until_s, reached_s = time.monotonic() + within_s, float("inf")
+    until_s, reached_s = time.monotonic() + PATIENCE_S, float("inf")
     while True:
         found = await counted(install.bootstrap, install.windows, topic, committed=install.transactions)
         wrong, now_s = _wrong(found, exact), time.monotonic()

@@ -30,6 +30,7 @@ from hotshard.job.says import Says
 from hotshard.job.seat import OwnTopics, Seat, SeatDoors
 from hotshard.job.sources import Source
 from tests.support.deciding import PLACE, SOURCE, TOPIC, Traffic, setup, spec
+from tests.support.eventually import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -73,7 +74,7 @@ class Gate:
 
     async def reached(self) -> None:
         """Wait until somebody waits here."""
-        await asyncio.wait_for(self._reached.wait(), 5)
+        await asyncio.wait_for(self._reached.wait(), PATIENCE_S)
 
     async def __call__(self) -> None:
         self._reached.set()

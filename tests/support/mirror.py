@@ -61,17 +61,16 @@ class Mirror:
             edges = [(slab.start, slab.end) for slab in slabs]
             assert [start for start, _ in edges[1:]] == [end for _, end in edges[:-1]], (tp, edges)
 
-    async def until(self, ends: Mapping[TP, int], within_s: float = 20.0) -> None:
+    async def until(self, ends: Mapping[TP, int]) -> None:
         """Wait until these partitions were handed out up to these offsets."""
         wanted = {tp: end for tp, end in ends.items() if end > 0}
         await eventually(
             lambda: all(self.ends().get(tp, -1) >= end for tp, end in wanted.items()),
-            within_s=within_s,
             what=f"slabs up to {wanted}",
         )
 
-    async def until_assigned(self, within_s: float = 20.0) -> None:
-        await eventually(lambda: bool(self.consumer.assignment()) and not self.app.rebalancing, within_s=within_s)
+    async def until_assigned(self) -> None:
+        await eventually(lambda: bool(self.consumer.assignment()) and not self.app.rebalancing)
 
 
 def make_mirror(

@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -17,8 +16,8 @@ from tests.support.eventually import eventually
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-#: SIGTERM ends a worker within this.
-STOP_S = 10.0
+#: SIGTERM ends a worker within this, or Kubernetes would kill it.
+STOP_S: Final = 30.0
 #: The command with a fault built in: see there for what the environment says to it.
 FAULTY: Final = ("-P", str(Path(__file__).with_name("faulty.py")))
 _ASSIGNED = re.compile(r"assigned (\d+) partitions of the sources")
@@ -91,8 +90,6 @@ class WorkerProcess:
         self._log = install.folder / f"worker-{number}.log"
         self._process: subprocess.Popen[bytes] | None = None
         self._before = 0
-        #: How long the last :meth:`stop` took.
-        self.stopped_in_s = 0.0
         self._name = f"w{number}"
 
     def start(self, **env: str) -> None:
@@ -127,21 +124,23 @@ class WorkerProcess:
         """How many partitions of the sources it was given last."""
         return self.held[-1] if self.held else 0
 
-    async def assigned(self, timeout_s: float = 40.0) -> None:
+    async def assigned(self) -> None:
         """Wait until it holds partitions since its last start."""
-        await eventually(
-            lambda: any(self.held) or self.process.poll() is not None, within_s=timeout_s, what=f"{self._name} assigned"
-        )
-        assert self.process.poll() is None, self.log
+        await eventually(lambda: any(self.held) or self._has_ended(), what=f"{self._name} assigned")
+        assert not self._has_ended(), self.log
 
-    async def says(self, text: str, *, within_s: float = 20.0) -> str:
+    async def says(self, text: str) -> str:
         """Wait until its log since its last start holds ``text``; the first line that does."""
-        await eventually(lambda: text in self.recent, within_s=within_s, what=f"{self._name} says {text!r}")
+        await eventually(lambda: text in self.recent or self._has_ended(), what=f"{self._name} says {text!r}")
+        assert text in self.recent, self.log
         return next(line for line in self.recent.splitlines() if text in line)
 
-    async def ended(self, *, within_s: float = 30.0) -> int:
+    def _has_ended(self) -> bool:
+        return self.process.poll() is not None
+
+    async def ended(self) -> int:
         """Wait until it has ended by itself; its exit code."""
-        await eventually(lambda: self.process.poll() is not None, within_s=within_s, what=f"{self._name} ends")
+        await eventually(self._has_ended, what=f"{self._name} ends")
         return self.process.wait()
 
     def kill(self) -> None:
@@ -157,12 +156,9 @@ class WorkerProcess:
 
     def stop(self) -> int:
         """SIGTERM; its exit code. It must end in time."""
-        began_s = time.monotonic()
         if self.process.poll() is None:
             self.process.terminate()
-        code = self.process.wait(STOP_S)
-        self.stopped_in_s = time.monotonic() - began_s
-        return code
+        return self.process.wait(STOP_S)
 
     def end(self) -> None:
         """Whatever its state, it is gone after this."""
