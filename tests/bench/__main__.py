@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from hotshard.demo.servers.artifacts import KAFKA_VERSION
 from hotshard.errors import HotshardError
-from tests.bench import catchup, live, machine, memory, parts, producing, scale
+from tests.bench import catchup, live, machine, memory, parts, processes, producing, scale
 from tests.bench.parts import out, quieten, say
 from tests.bench.table import as_json, as_stored, compared, table
 from tests.bench.throughput import ALL, Case, bench, cases
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 #: What was measured last, and stands in the README.
 STORED: Final = Path(__file__).parents[2] / "docs" / "bench.json"
 THROUGHPUT: Final = "throughput"
-PARTS: Final = {part.name: part for part in (live.PART, memory.PART, scale.PART, producing.PART, catchup.PART)}
+_ALL: Final = (processes.PART, live.PART, memory.PART, scale.PART, producing.PART, catchup.PART)
+PARTS: Final = {part.name: part for part in _ALL}
 
 
 def main() -> int:

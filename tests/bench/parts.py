@@ -9,6 +9,7 @@ import argparse
 import json
 import logging
 import os
+import statistics
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -37,18 +38,19 @@ Say = Callable[[str], None]
 
 
 class Goal(NamedTuple):
-    """A figure of a row is to be at most, or at least, so much."""
+    """A figure of a row is to be at most, or at least, so much; ``else_`` is said where there is no such figure."""
 
     row: str
     figure: str
     most: float | None = None
     least: float | None = None
+    else_: str = ""
 
     def verdict(self, found: Found) -> str | None:
-        """One line; None where the figure was not measured."""
+        """One line; None where the figure was not measured, and that needs no word."""
         is_ = found.get(self.row, {}).get(self.figure)
         if is_ is None:
-            return None
+            return f"{self.row}: {self.figure}: {self.else_}" if self.else_ and self.row in found else None
         reached = (self.most is None or is_ <= self.most) and (self.least is None or is_ >= self.least)
         limit = f"at most {self.most:g}" if self.most is not None else f"at least {self.least:g}"
         verdict = "reached" if reached else "MISSED"
@@ -77,17 +79,17 @@ class Ground:
 
 
 @contextmanager
-def servers(name: str) -> Iterator[Ground]:
+def servers(name: str, *, pin: bool = True, kafka_of: Callable[[], ApacheKafka] = ApacheKafka) -> Iterator[Ground]:
     """Start a Kafka and a Redis. Raises UnavailableError where they cannot run."""
     missing = apache_missing()
     if missing is not None:
         raise UnavailableError(f"the benchmark needs Apache Kafka: {missing}")
-    cores = machine.share_out(pin=True)
+    cores = machine.share_out(pin=pin)
     with ExitStack() as stack:
         folder = new_folder(name)
         stack.callback(remove_folder, folder)
         stack.enter_context(machine.on(cores.servers))
-        kafka = stack.enter_context(ApacheKafka())
+        kafka = stack.enter_context(kafka_of())
         redis_server = stack.enter_context(choose_redis().server)
         yield Ground(kafka.bootstrap, redis_server.url, folder, cores)
 
@@ -170,6 +172,13 @@ def out(text: str) -> None:
 def settings_with(text: str, topics: Sequence[str]) -> str:
     """Settings that watch further topics, too."""
     return text + "".join(f"\n[topics.{topic}]\n" for topic in topics)
+
+
+def percentile(values: Sequence[float], percent: int) -> float | None:
+    """Between the two values next to it; None of no values."""
+    if len(values) < 2:
+        return next(iter(values), None)
+    return statistics.quantiles(values, n=100, method="inclusive")[percent - 1]
 
 
 def rounded(figures: Mapping[str, Any], digits: int = 3) -> dict[str, float | None]:

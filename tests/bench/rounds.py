@@ -136,7 +136,7 @@ async def worker_round(place: Place, name: str) -> Result:
         async with watching.listening(place.bootstrap, f"{name}-panes", f"{name}-state") as written:
             patience = Patience(_DONE_WITHIN_S, lambda: child.running)
             committed = await patience.until(lambda: group.has_committed(ends), "its group has committed all")
-            decided, end_s = await _decided(patience, place, name, written, ends)
+            decided, end_s = await decided_on(patience, place, name, written, ends)
         spent_s = machine.cpu_s(child.pid)
     cpu_s = None if used_s is None or spent_s is None else spent_s - used_s
     stages = [f"{at_s - start_s:.2f} s" for at_s in (committed, decided, end_s)]
@@ -149,7 +149,7 @@ def observing_group(name: str) -> str:
     return f"{name}-observe"
 
 
-async def _decided(
+async def decided_on(
     patience: Patience, place: Place, name: str, written: Written, ends: dict[int, int]
 ) -> tuple[float, float]:
     """The moments at which everything was decided on, and at which Redis held that."""

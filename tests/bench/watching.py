@@ -65,13 +65,14 @@ class Group:
         self._places = frozenset(TopicPartition(topic, number) for number in range(partitions))
         self._coordinator: int | None = None
 
-    async def assigned(self) -> bool:
-        """Whether the coordinator has given all partitions to members that have joined."""
+    async def assigned(self, members_least: int = 1) -> bool:
+        """Whether the coordinator has given all partitions to members that have joined, at least so many."""
         answer = await self._ask(lambda at: self._client.describe_consumer_groups([self._name], at))
         if answer is None or not answer[0].groups:
             return False
         _, _, status, _, _, members, *_ = answer[0].groups[0]
-        return status == "Stable" and self._places <= {place for member in members for place in _assignment(member)}
+        given = {place for member in members for place in _assignment(member)}
+        return status == "Stable" and len(members) >= members_least and self._places <= given
 
     async def committed(self) -> dict[int, int]:
         """The group's offsets, by partition."""
