@@ -1,47 +1,66 @@
-"""Keeping Redis as the state says: written after the transaction, beaten every second, written again when empty."""
+"""Keeping Redis as the state says: written after the transaction, beaten every second, written again when empty.
+
+How often at most, whatever the traffic: :mod:`hotshard.job.pacing`.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from hotshard.doors.redis.contract import Beat
 from hotshard.errors import HotshardError, RefusedError
+from hotshard.job.pacing import Pacing, is_news
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hotshard.core.wire.route import TopicState
     from hotshard.doors.redis.contract import RegistryDoor
     from hotshard.job.says import Says
 
 BEAT_S: Final = 1.0
+#: Topics of which one call says that they are kept.
+BEATS_AT_ONCE: Final = 100
 #: The state of a topic given to another worker may be refused this often before the group has told us.
 _REFUSALS: Final = 3
 _SUBJECT: Final = "Redis"
 
 
 class RegistryKeeper:
-    """Holds the newest state per topic and sees to it that Redis has it. No outage of Redis stops anything."""
+    """Holds the newest state per topic and sees to it that Redis has it. No outage of Redis stops anything.
 
-    def __init__(self, door: RegistryDoor, says: Says) -> None:
+    ``monotonic_s`` tells the seconds by which writes are paced.
+    """
+
+    def __init__(self, door: RegistryDoor, says: Says, *, monotonic_s: Callable[[], float] = time.monotonic) -> None:
         self._door = door
         self._says = says
+        self._monotonic_s = monotonic_s
+        self._pacing = Pacing(BEAT_S)
         self._newest: dict[str, TopicState] = {}
-        self._unwritten: set[str] = set()
+        #: What Redis was given last, or held already.
+        self._told: dict[str, TopicState] = {}
+        #: Topics whose newest state is to be written, and whether it is more than new figures.
+        self._unwritten: dict[str, bool] = {}
         #: How often in turn Redis turned out to hold something newer than ours.
         self._refused: Counter[str] = Counter()
+        self._beat_at_s = 0.0
         self._wake = asyncio.Event()
 
     def keep(self, state: TopicState) -> None:
         """From now on Redis is to hold ``state`` for its topic."""
         self._newest[state.topic] = state
-        self._unwritten.add(state.topic)
+        self._unwritten[state.topic] = is_news(self._told.get(state.topic), state)
         self._wake.set()
 
     def release(self, topic: str) -> None:
         """Another worker keeps this topic from now on."""
-        self._newest.pop(topic, None)
-        self._unwritten.discard(topic)
-        self._refused.pop(topic, None)
+        for known in (self._newest, self._told, self._unwritten, self._refused):
+            known.pop(topic, None)
 
     @property
     def behind(self) -> bool:
@@ -58,7 +77,7 @@ class RegistryKeeper:
             trouble = await self._write_and_beat()
             if trouble is None:
                 self._says.well(_SUBJECT)
-                await self._next_beat()
+                await self._next()
             else:
                 self._says.waiting(_SUBJECT, trouble)
                 await asyncio.sleep(BEAT_S)
@@ -66,7 +85,11 @@ class RegistryKeeper:
     async def _write_and_beat(self) -> HotshardError | None:
         """Returns what went wrong; what is refused of one topic does not keep others from being beaten."""
         trouble: HotshardError | None = None
-        for step in (self._write, self._beat):
+        steps = [self._write]
+        if self._monotonic_s() >= self._beat_at_s:
+            self._beat_at_s = self._monotonic_s() + BEAT_S
+            steps.append(self._beat)
+        for step in steps:
             try:
                 await step()
             except RefusedError as error:
@@ -75,40 +98,76 @@ class RegistryKeeper:
                 return error
         return trouble
 
-    async def _next_beat(self) -> None:
+    async def _next(self) -> None:
+        """Wait for the next beat, for what may be written before, or until something is to be kept."""
+        now_s = self._monotonic_s()
+        waits = [self._pacing.wait_s(topic, now_s, is_news=new) for topic, new in self._unwritten.items()]
         try:
-            async with asyncio.timeout(BEAT_S):
+            async with asyncio.timeout(max(0.0, min([self._beat_at_s - now_s, *waits]))):
                 await self._wake.wait()
         except TimeoutError:
             pass
 
     async def _write(self) -> None:
-        """Write what is not written yet. A topic that is refused does not hold up the others."""
+        """Write what is not written yet and may be written now. A topic that is refused does not hold up the others."""
         refused: RefusedError | None = None
-        for topic in sorted(self._unwritten):
+        for topic in self._in_turn():
             try:
-                await self._write_one(topic)
+                if self._may_write(topic):
+                    await self._write_one(topic)
             except RefusedError as error:
                 refused = error
         if refused is not None:
             raise refused
 
+    def _in_turn(self) -> list[str]:
+        """What is unwritten: first what is new, and of that and of the rest what has waited longest."""
+        return sorted(
+            self._unwritten, key=lambda topic: (not self._unwritten[topic], self._pacing.published_s(topic), topic)
+        )
+
+    def _may_write(self, topic: str) -> bool:
+        """Whether it is (still) unwritten, and its turn has come."""
+        new = self._unwritten.get(topic)
+        return new is not None and not self._pacing.wait_s(topic, self._monotonic_s(), is_news=new) > 0
+
     async def _write_one(self, topic: str) -> bool:
         """Write the newest state of a topic; False when Redis already holds as new a one, or a newer one."""
-        state = self._newest.get(topic)
-        written = state is not None and await self._door.publish(state)
-        if self._newest.get(topic) is state:
-            self._unwritten.discard(topic)
+        state = self._newest[topic]
+        self._pacing.published(topic, self._monotonic_s())
+        written = await self._door.publish(state)
+        newest = self._newest.get(topic)
+        if newest is not None:
+            self._told[topic] = state
+        if newest is state:
+            self._unwritten.pop(topic, None)
+        elif newest is not None:
+            self._unwritten[topic] = is_news(state, newest)
         return written
 
     async def _beat(self) -> None:
-        for topic, state in tuple(self._newest.items()):
-            if topic in self._unwritten or self._newest.get(topic) is not state:
-                continue
-            if await self._door.beat(topic, state.epoch, state.version) or await self._write_one(topic):
-                self._at_one(topic)
-            elif self._newest.get(topic) is state:
-                self._overtaken(topic)
+        """Say of all topics that they are kept, many in one round trip."""
+        told = iter(tuple(self._told.items()))
+        while some := tuple(islice(told, BEATS_AT_ONCE)):
+            beats = [Beat(topic, state.epoch, state.version) for topic, state in some]
+            for (topic, state), held in zip(some, await self._door.beats(beats), strict=True):
+                if self._told.get(topic) is not state:
+                    continue  # released, or written anew meanwhile
+                if held:
+                    self._at_one(topic)
+                else:
+                    await self._restore(topic)
+
+    async def _restore(self, topic: str) -> None:
+        """Redis does not hold what it was given: write it as soon as that may be."""
+        self._unwritten[topic] = True
+        if not self._may_write(topic):
+            return
+        state = self._newest[topic]
+        if await self._write_one(topic):
+            self._at_one(topic)
+        elif self._newest.get(topic) is state:
+            self._overtaken(topic)
 
     def _at_one(self, topic: str) -> None:
         if self._refused.pop(topic, 0) >= _REFUSALS:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from hotshard.core.wire.command import Command, Heard, Page, StreamId
     from hotshard.core.wire.orders import Orders
@@ -18,6 +18,14 @@ if TYPE_CHECKING:
 
 #: A hash as Redis answers it; None where the key holds something that is no hash.
 RawHash = dict[bytes, bytes] | None
+
+
+class Beat(NamedTuple):
+    """A topic, and the state of it that Redis should hold."""
+
+    topic: str
+    epoch: int
+    version: int
 
 
 class RegistryDoor(Protocol):
@@ -36,6 +44,10 @@ class RegistryDoor(Protocol):
         False, and nothing said, when Redis does not hold just this (epoch, version): it was emptied, is
         behind, or holds another detector's.
         """
+        ...
+
+    async def beats(self, beats: Sequence[Beat]) -> tuple[bool, ...]:
+        """Each of these as :meth:`beat`, in their order, in one round trip and by one write."""
         ...
 
     async def commands(self, after: StreamId, limit: int = 100) -> Page:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from hotshard.core.wire.command import Command, StreamId
     from hotshard.core.wire.route import HotEntry
-    from hotshard.doors.redis.contract import Desk, RawChange, RawHash, RawSnapshot
+    from hotshard.doors.redis.contract import Beat, Desk, RawChange, RawHash, RawSnapshot
 
 
 class MemoryRegistry:
@@ -39,6 +39,9 @@ class MemoryRegistry:
 
     async def beat(self, topic: str, epoch: int, version: int) -> bool:
         return self.store.beat(topic, epoch, version)
+
+    async def beats(self, beats: Sequence[Beat]) -> tuple[bool, ...]:
+        return tuple(self.store.beat(*each) for each in beats)
 
     async def commands(self, after: StreamId, limit: int = 100) -> Page:
         newest, found = self.store.commands_after(str(after).encode(), limit)

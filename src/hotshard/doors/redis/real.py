@@ -12,13 +12,14 @@ from hotshard.core.wire.command import MAX_COMMAND_BYTES, Command, Page, StreamI
 from hotshard.doors.cancelling import cancelled_all_the_same
 from hotshard.doors.redis import asking, entries, scripts
 from hotshard.doors.redis.commands import COMMANDS_LENGTH, FIELD
+from hotshard.doors.redis.contract import Beat
 from hotshard.doors.redis.desk import desk_commands, desk_of
 from hotshard.doors.redis.layout import DEFAULT_NAMESPACE, LOG_ENTRY_BYTES, LOG_LENGTH, SCHEMA, Layout
 from hotshard.doors.redis.link import Link, wait_ms
 from hotshard.errors import HotshardError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Mapping
+    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
     import redis
     import redis.asyncio
@@ -103,12 +104,19 @@ class RedisRegistry(_Asynchronous):
         routes = [part for route in state.routes for part in (entries.route_field(route), entries.write(route))]
         hot = [part for entry in state.hot for part in (entries.hot_field(entry), entries.write(entry))]
         head = (SCHEMA, state.topic, state.epoch, state.version, LOG_LENGTH, LOG_ENTRY_BYTES, len(state.routes))
-        keys = (*self._state_keys(state.topic), self._layout.log, self._layout.orders(state.topic))
+        layout, topic = self._layout, state.topic
+        keys = (layout.meta, layout.routes(topic), layout.hot(topic), layout.log, layout.orders(topic))
         desk = (entries.write_orders(state.orders), state.mode)
         return bool(await self._run(scripts.PUBLISH, keys, (*head, *desk, *routes, *hot)))
 
     async def beat(self, topic: str, epoch: int, version: int) -> bool:
-        return bool(await self._run(scripts.BEAT, self._state_keys(topic), (SCHEMA, topic, epoch, version)))
+        return (await self.beats([Beat(topic, epoch, version)]))[0]
+
+    async def beats(self, beats: Sequence[Beat]) -> tuple[bool, ...]:
+        hashes = [key for each in beats for key in (self._layout.routes(each.topic), self._layout.hot(each.topic))]
+        told = [part for each in beats for part in each]
+        answers = await self._run(scripts.BEAT, (self._layout.meta, *hashes), (SCHEMA, *told))
+        return tuple(map(bool, answers))
 
     async def commands(self, after: StreamId, limit: int = 100) -> Page:
         newest, *flat = await self._run(
@@ -137,9 +145,6 @@ class RedisRegistry(_Asynchronous):
 
     async def close(self) -> None:
         await self._drop()
-
-    def _state_keys(self, topic: str) -> tuple[str, str, str]:
-        return self._layout.meta, self._layout.routes(topic), self._layout.hot(topic)
 
     async def _run(self, script: str, keys: tuple[str, ...], args: tuple[Any, ...]) -> Any:  # noqa: ANN401 - as it answers
         async def work(client: redis.asyncio.Redis) -> Any:  # noqa: ANN401

@@ -39,30 +39,41 @@ local held_version = whole(redis.call('HGET', meta, 'version:' .. topic))
 if held_epoch > epoch or (held_epoch == epoch and held_version >= version) then return 0 end
 own(routes, 'hash') own(hot, 'hash') own(log, 'stream') own(orders, 'hash')
 
+local function many(command, key, parts)
+  for from = 1, #parts, 1000 do
+    redis.call(command, key, unpack(parts, from, math.min(from + 999, #parts)))
+  end
+end
+
 local function replace(key, from, to, entry)
-  local old, flat = {}, redis.call('HGETALL', key)
+  local old, flat, set, gone = {}, redis.call('HGETALL', key), {}, {}
   for i = 1, #flat, 2 do old[flat[i]] = flat[i + 1] end
   for i = from, to, 2 do
     local field, value = ARGV[i], ARGV[i + 1]
     if old[field] ~= value then
-      redis.call('HSET', key, field, value)
+      set[#set + 1] = field
+      set[#set + 1] = value
       entry[#entry + 1] = 'set:' .. field
       entry[#entry + 1] = value
     end
     old[field] = nil
   end
   for field in pairs(old) do
-    redis.call('HDEL', key, field)
+    gone[#gone + 1] = field
     entry[#entry + 1] = 'del:' .. field
     entry[#entry + 1] = ''
   end
+  many('HSET', key, set)
+  many('HDEL', key, gone)
 end
 
 local changes, heat = {}, {}
 replace(routes, first, last_route, changes)
 replace(hot, last_route + 1, #ARGV, heat)
 
-redis.call('HSET', orders, 'orders', ARGV[8], 'mode', ARGV[9])
+if redis.call('HGET', orders, 'orders') ~= ARGV[8] or redis.call('HGET', orders, 'mode') ~= ARGV[9] then
+  redis.call('HSET', orders, 'orders', ARGV[8], 'mode', ARGV[9])
+end
 local now = now_ms()
 redis.call('HSET', meta, 'schema', ARGV[1], 'epoch:' .. topic, ARGV[3], 'version:' .. topic, ARGV[4],
   'time:' .. topic, now, 'routes:' .. topic, redis.call('HLEN', routes), 'hot:' .. topic, redis.call('HLEN', hot))
@@ -88,27 +99,37 @@ return 1
 """
 )
 
-#: KEYS: meta, routes, hot. ARGV: schema, topic, epoch, version.
-#: Answers 1, or 0 when Redis does not hold just this state. Where it says that it does but its hashes were lost or
-#: damaged, the mark is taken away, so that the same state can be published again.
+#: KEYS: meta, then routes and hot of every topic. ARGV: schema, then topic, epoch and version of every topic.
+#: Answers for each topic 1, or 0 when Redis does not hold just this state. Where it says that it does but the topic's
+#: hashes were lost or damaged, the mark is taken away, so that the same state can be published again. The time of all
+#: that are held is one write.
 BEAT: Final = (
     _COMMON
     + """
-local meta, topic = KEYS[1], ARGV[2]
-if kind(meta) ~= 'hash' then return 0 end
-if redis.call('HGET', meta, 'epoch:' .. topic) ~= ARGV[3]
-  or redis.call('HGET', meta, 'version:' .. topic) ~= ARGV[4] then return 0 end
+local meta, answers, times = KEYS[1], {}, {}
+local is_hash, now = kind(meta) == 'hash', now_ms()
 local function whole_hash(key, field)
   local found = kind(key)
   if found ~= 'hash' and found ~= 'none' then return false end
   return redis.call('HLEN', key) == whole(redis.call('HGET', meta, field))
 end
-if not (whole_hash(KEYS[2], 'routes:' .. topic) and whole_hash(KEYS[3], 'hot:' .. topic)) then
-  redis.call('HDEL', meta, 'epoch:' .. topic, 'version:' .. topic)
-  return 0
+local function beat(topic, epoch, version, routes, hot)
+  if not is_hash then return 0 end
+  if redis.call('HGET', meta, 'epoch:' .. topic) ~= epoch
+    or redis.call('HGET', meta, 'version:' .. topic) ~= version then return 0 end
+  if not (whole_hash(routes, 'routes:' .. topic) and whole_hash(hot, 'hot:' .. topic)) then
+    redis.call('HDEL', meta, 'epoch:' .. topic, 'version:' .. topic)
+    return 0
+  end
+  times[#times + 1] = 'time:' .. topic
+  times[#times + 1] = now
+  return 1
 end
-redis.call('HSET', meta, 'schema', ARGV[1], 'time:' .. topic, now_ms())
-return 1
+for i = 1, (#KEYS - 1) / 2 do
+  answers[i] = beat(ARGV[3 * i - 1], ARGV[3 * i], ARGV[3 * i + 1], KEYS[2 * i], KEYS[2 * i + 1])
+end
+if #times > 0 then redis.call('HSET', meta, 'schema', ARGV[1], unpack(times)) end
+return answers
 """
 )
 
