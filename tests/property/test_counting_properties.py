@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
+from itertools import accumulate, cycle
 from typing import TYPE_CHECKING
 
 from hypothesis import example, given, settings
@@ -13,7 +14,7 @@ from hotshard.core.sketching.history import History
 from hotshard.core.sketching.merging import merge
 from hotshard.core.topic import KeyLayout, Load, TopicSpec
 from hotshard.core.wire.pane import HeavyList, Pane, Row, decode, encode
-from tests.support.counting import NOW_MS, assert_bounds_hold, counted, partition_panes, slab, take, topic
+from tests.support.counting import NOW_MS, WINDOW_MS, assert_bounds_hold, counted, partition_panes, slab, take, topic
 
 if TYPE_CHECKING:
     from hotshard.core.slab import Slab
@@ -185,3 +186,32 @@ def test_a_few_wild_timestamps_move_a_pane_by_less_than_its_span(
     time_ms, span_ms = clock.time(NOW_MS, NOW_MS)
     assert NOW_MS - 1000 <= time_ms <= NOW_MS
     assert 0 <= span_ms <= 1000 * 1.3
+
+
+@given(
+    st.lists(st.integers(0, 4_000), min_size=1, max_size=400),
+    st.lists(st.integers(1, 90), min_size=1, max_size=20),
+    st.integers(0, 50),
+)
+def test_records_in_order_are_counted_in_their_own_windows_whatever_the_slabs(
+    gaps: list[int], sizes: list[int], pace_ms: int
+) -> None:
+    """Gaps are below a window: of records further apart a few at the end of a slab may join the ones before."""
+    begin_ms = NOW_MS - 3_600_000
+    stamps = [begin_ms + past_ms for past_ms in accumulate(gaps)]
+    keys = [b"t\x1f%d" % (index * index % 7) for index in range(len(stamps))]
+    panes, now_ms = partition_panes(), NOW_MS
+    lengths = cycle(sizes)
+    while (begin := panes.position) < len(stamps):
+        end = min(len(stamps), begin + next(lengths))
+        panes.add(slab(begin, keys[begin:end], at_ms=stamps[begin:end]), now_ms, {})
+        now_ms += pace_ms
+    taken = take(panes, now_ms)
+    assert [0, *(pane.end for pane in taken)] == [*(pane.start for pane in taken), len(stamps)]
+    by_window: defaultdict[int, Counter[bytes]] = defaultdict(Counter)
+    for pane in taken:
+        by_window[pane.time_ms // WINDOW_MS].update({row.key: row.lower for row in pane.keys.rows})
+    exact: defaultdict[int, Counter[bytes]] = defaultdict(Counter)
+    for key, stamp in zip(keys, stamps, strict=True):
+        exact[stamp // WINDOW_MS][key] += 1
+    assert by_window == exact

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hotshard.core.scanning.clock import StretchClock
-from hotshard.core.scanning.cutting import Rule, part, steps
+from hotshard.core.scanning.cutting import Rule, steps
 from hotshard.core.slab import Slab
 
 
@@ -62,9 +62,9 @@ def test_steps_tile_a_slab_and_tell_the_time_of_each() -> None:
 
 def test_parts_tile_a_slab() -> None:
     whole = slab(10, end=117, skipped=7, tenants=[b"t%d" % each for each in range(10)])
-    parts = [part(whole, 0, 4), part(whole, 4, 4), part(whole, 4, 10)]
+    parts = [whole.part(0, 4), whole.part(4, 4), whole.part(4, 10)]
     assert [(each.start, each.end) for each in parts] == [(100, 104), (104, 104), (104, 117)]
     assert [each.skipped for each in parts] == [0, 0, 7]
     for column in ("keys", "sizes", "timestamps", "tenants"):
         assert [one for each in parts for one in getattr(each, column)] == getattr(whole, column)
-    assert part(whole, 0, 10) is whole
+    assert whole.part(0, 10) is whole

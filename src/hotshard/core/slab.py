@@ -38,3 +38,34 @@ class Slab:
 
     def __len__(self) -> int:
         return len(self.keys)
+
+    def part(self, begin: int, end: int) -> Slab:
+        """The records ``[begin, end)``, by place. Parts that tile a slab tile its offsets.
+
+        Of a slab that ``has_holes`` a part need not hold the records that stand at its offsets. What was skipped or
+        damaged is told with the last part.
+        """
+        last = end == len(self.keys)
+        if last and not begin:
+            return self
+        tenants, discriminators = self.tenants, self.discriminators
+        return Slab(
+            topic=self.topic,
+            partition=self.partition,
+            start=self.start + begin,
+            end=self.end if last else self.start + end,
+            generation=self.generation,
+            high_watermark=self.high_watermark,
+            keys=self.keys[begin:end],
+            sizes=self.sizes[begin:end],
+            timestamps=self.timestamps[begin:end],
+            tenants=None if tenants is None else tenants[begin:end],
+            discriminators=None if discriminators is None else discriminators[begin:end],
+            skipped=self.skipped if last else 0,
+            damaged=self.damaged if last else 0,
+        )
+
+    @property
+    def has_holes(self) -> bool:
+        """Whether some of its offsets stand for no record in the columns, so that no record's own offset is known."""
+        return self.end - self.start != len(self.keys)

@@ -46,7 +46,7 @@ class PaneClock:
         # Thinned before, not after: of a long slab not all need be looked at then.
         while len(self._sample) - (self._next - len(timestamps)) // self._stride > _SAMPLE:
             self._thin()
-        self._sample += _usable(timestamps[self._next :: self._stride], now_ms)
+        self._sample += usable(timestamps[self._next :: self._stride], now_ms)
         self._next -= len(timestamps)
         if self._next < 0:
             self._next %= self._stride
@@ -61,13 +61,13 @@ class PaneClock:
         stamps = sorted(self._sample)
         if not stamps:
             return PaneTime(now_ms, max(0, now_ms - opened_ms))
-        return PaneTime(_middle(stamps), self._bulk_span_ms(stamps))
+        return PaneTime(middle(stamps), self._bulk_span_ms(stamps))
 
     def about_ms(self) -> int | None:
         """The median at small cost, which may lag a little; None without a usable timestamp."""
         size = len(self._sample)
         if not self._about_of <= size < 2 * self._about_of:
-            self._about_ms, self._about_of = _middle(sorted(self._sample)) if size else 0, size
+            self._about_ms, self._about_of = middle(sorted(self._sample)) if size else 0, size
         return self._about_ms if size else None
 
     def is_later(self, timestamps: Sequence[int], now_ms: int) -> bool:
@@ -77,12 +77,20 @@ class PaneClock:
             return False
         next_ms = (about_ms // self._window_ms + 1) * self._window_ms
         # One look at the middle is enough for nearly all slabs.
-        middle = timestamps[len(timestamps) // 2]
-        if type(middle) is not int or middle < next_ms:
+        half = timestamps[len(timestamps) // 2]
+        if type(half) is not int or half < next_ms:
             return False
         step = len(timestamps) // _GLANCE + 1
-        stamps = sorted(_usable(timestamps[step // 2 :: step], now_ms))
-        return bool(stamps) and _middle(stamps) >= next_ms
+        stamps = sorted(usable(timestamps[step // 2 :: step], now_ms))
+        return bool(stamps) and middle(stamps) >= next_ms
+
+    def is_of_one_window(self) -> bool:
+        """Whether the bulk of what was noted is of one window, so that no stray timestamps made it up."""
+        stamps = sorted(self._sample)
+        if not stamps:
+            return False
+        tail = max(1, len(stamps) // _TAIL) if len(stamps) >= _LEAST_BULK else 0
+        return stamps[tail] // self._window_ms == stamps[-1 - tail] // self._window_ms
 
     def _bulk_span_ms(self, stamps: Sequence[int]) -> int:
         last = len(stamps) - 1
@@ -92,11 +100,18 @@ class PaneClock:
         return round((stamps[last - tail] - stamps[tail]) * last / (last - 2 * tail))
 
 
-def _usable(timestamps: Sequence[int], now_ms: int) -> list[int]:
-    latest = now_ms + _AHEAD_MS
+def latest_ms(now_ms: int) -> int:
+    """A timestamp beyond this says nothing."""
+    return now_ms + _AHEAD_MS
+
+
+def usable(timestamps: Sequence[int], now_ms: int) -> list[int]:
+    """Those of the timestamps that say something."""
+    latest = latest_ms(now_ms)
     # What is no number at all is missing too: no record may end the worker.
     return [stamp for stamp in timestamps if type(stamp) is int and 0 <= stamp <= latest]
 
 
-def _middle(stamps: Sequence[int]) -> int:
+def middle(stamps: Sequence[int]) -> int:
+    """The median, the lower of two; sorted ``stamps`` must not be empty."""
     return stamps[(len(stamps) - 1) // 2]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from hotshard.core.panes.borders import borders, is_of_one_window
 from hotshard.core.panes.candidates import Candidates, candidate_load
 from hotshard.core.panes.clock import PaneClock
 from hotshard.core.panes.pulse import Pulse
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 
 #: A pane is cut when nothing has come for this long.
 IDLE_MS: Final = 300
-#: No pane is cut by event time sooner than this, so that stray timestamps cannot make a flood of panes.
+#: No pane is cut by event time sooner than this, unless its records are of one window: so that stray timestamps
+#: cannot make a flood of panes.
 _LEAST_AGE_MS: Final = 100
 #: A pane this far behind the worker's clock, with records still to come, goes to windows only.
 _BEHIND_MS: Final = 10_000
@@ -127,6 +129,9 @@ class PartitionPanes:
     def add(self, slab: Slab, now_ms: int, aliases: Mapping[bytes, bytes]) -> None:
         """Count a slab, in a new pane when it belongs to a later window than the open one.
 
+        A slab that spans windows is cut where they begin (see :func:`borders`), as one of a backlog does; but not one
+        with holes, which can be cut nowhere for sure. So one slab may seal many panes.
+
         ``aliases`` gives the base key of every routed key as it is on records, base keys (their own)
         and shards; a changed one is another object. They are counted for their base key, and exactly
         each by itself. What a pane's first slab brings holds for the whole pane: keys routed later are
@@ -141,9 +146,18 @@ class PartitionPanes:
                 f"{self._source}-{self._partition}: a slab from {slab.start} in generation {slab.generation} "
                 f"does not continue {self.position} in generation {self._generation}"
             )
+        self._aliases = aliases
+        if is_of_one_window(slab.timestamps, self._window_ms) or slab.has_holes:
+            self._count(slab, now_ms)
+            return
+        begin = 0
+        for end in (*borders(slab.timestamps, self._window_ms, now_ms), len(slab)):
+            self._count(slab.part(begin, end), now_ms)
+            begin = end
+
+    def _count(self, slab: Slab, now_ms: int) -> None:
         if self._is_of_later_window(slab, now_ms):
             self.seal(now_ms)
-        self._aliases = aliases
         if self.position == self._open.start:
             self._open = self._opened(now_ms)
         pane = self._open
@@ -215,7 +229,8 @@ class PartitionPanes:
 
     def _is_of_later_window(self, slab: Slab, now_ms: int) -> bool:
         pane = self._open
-        return now_ms - pane.opened_ms >= _LEAST_AGE_MS and pane.clock.is_later(slab.timestamps, now_ms)
+        is_later = pane.clock.is_later(slab.timestamps, now_ms)
+        return is_later and (now_ms - pane.opened_ms >= _LEAST_AGE_MS or pane.clock.is_of_one_window())
 
     def _is_live(self, time_ms: int | None, now_ms: int) -> bool:
         return self.position >= self._high_watermark or time_ms is None or now_ms - time_ms <= _BEHIND_MS

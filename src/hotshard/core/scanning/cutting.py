@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hotshard.core.scanning.clock import glance, middle
-from hotshard.core.slab import Slab
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hotshard.core.scanning.clock import StretchClock
+    from hotshard.core.slab import Slab
 
 #: Records of a step, at least and at most; else a fifth of the floor.
 _LEAST_STEP: Final = 50
@@ -45,25 +45,3 @@ def steps(slab: Slab, step: int) -> Iterator[tuple[int, list[int], int | None]]:
     for begin in range(0, len(slab.keys), step):
         stamps = glance(timestamps[begin : begin + step])
         yield begin, stamps, middle(stamps) if stamps else None
-
-
-def part(slab: Slab, begin: int, end: int) -> Slab:
-    """The records ``[begin, end)`` of a slab, by place. Parts that tile a slab tile its offsets."""
-    last = end == len(slab.keys)
-    if last and not begin:
-        return slab
-    tenants, discriminators = slab.tenants, slab.discriminators
-    return Slab(
-        topic=slab.topic,
-        partition=slab.partition,
-        start=slab.start + begin,
-        end=slab.end if last else slab.start + end,
-        generation=slab.generation,
-        high_watermark=slab.high_watermark,
-        keys=slab.keys[begin:end],
-        sizes=slab.sizes[begin:end],
-        timestamps=slab.timestamps[begin:end],
-        tenants=None if tenants is None else tenants[begin:end],
-        discriminators=None if discriminators is None else discriminators[begin:end],
-        skipped=slab.skipped if last else 0,
-    )

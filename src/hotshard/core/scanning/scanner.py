@@ -12,7 +12,7 @@ from hotshard.core.policy.choosing import Policies
 from hotshard.core.policy.thresholds import Policy
 from hotshard.core.scanning.advising import advice_of
 from hotshard.core.scanning.clock import StretchClock
-from hotshard.core.scanning.cutting import Rule, part, steps
+from hotshard.core.scanning.cutting import Rule, steps
 from hotshard.core.scanning.filling import Filling
 from hotshard.core.scanning.gathering import Setting
 from hotshard.core.scanning.judging import Judging
@@ -86,11 +86,11 @@ class Scanner:
         for begin, stamps, now_ms in steps(slab, self._rule.step):
             if now_ms is not None and self._rule.ends(self._clock, self._records + begin - begun, now_ms):
                 if begin > begun:
-                    self._count(part(slab, begun, begin), lane)
+                    self._count(slab.part(begun, begin), lane)
                 self._close()
                 begun = begin
             self._clock.add(stamps)
-        self._count(part(slab, begun, len(slab)), lane)
+        self._count(slab.part(begun, len(slab)), lane)
 
     def finish(self) -> ScanReport:
         """What is so, of all that was added. To be called once."""
