@@ -11,13 +11,12 @@ import random
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from aiokafka.record.memory_records import MemoryRecords
-
 from hotshard.core.fields import FieldReader, parse_field
 from hotshard.core.panes.cutting import PartitionPanes
 from hotshard.core.topic import KeyLayout, TopicSpec
 from hotshard.doors.kafka.slabs.parser import Reading, slabs
 from hotshard.doors.kafka.slabs.sample import Record, batch
+from hotshard.doors.kafka.slabs.sound import KeptRecords
 
 if TYPE_CHECKING:
     from hotshard.core.slab import Slab
@@ -89,7 +88,7 @@ def measure(way: Way, data: list[bytes]) -> tuple[float, float]:
 
 
 def _read(data: bytes, position: int, fields: FieldReader | None) -> list[Slab]:
-    return list(slabs(Reading("t", 0, MemoryRecords(data), position, fields=fields)))
+    return list(slabs(Reading("t", 0, KeptRecords(data), position, fields=fields)))
 
 
 def main() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
-from aiokafka.record.memory_records import MemoryRecords
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from hotshard.core.fields import FieldReader, parse_field
 from hotshard.doors.kafka.slabs.parser import DamageError, Reading, slabs
 from hotshard.doors.kafka.slabs.sample import ABORT, COMMIT, Record, batch, marker
 from hotshard.doors.kafka.slabs.selfcheck import Case, read_hooked, read_stock
+from hotshard.doors.kafka.slabs.sound import KeptRecords
 from hotshard.doors.kafka.slabs.tolerant import TolerantBatches
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def test_slabs_and_records_agree_wherever_reading_begins(
 
 @given(logs(), st.integers(1, 20))
 def test_slabs_tile_what_was_fetched_and_are_no_larger_than_asked(log: Log, limit: int) -> None:
-    read = list(slabs(Reading("t", 0, MemoryRecords(b"".join(log.batches)), log.bases[0]), limit))
+    read = list(slabs(Reading("t", 0, KeptRecords(b"".join(log.batches)), log.bases[0]), limit))
     _assert_tiled(read, log.bases[0], log.end)
     assert all(len(slab) <= limit for slab in read)
 
@@ -111,7 +111,7 @@ def test_slabs_tile_what_was_fetched_and_are_no_larger_than_asked(log: Log, limi
 def test_the_tolerant_reader_reads_sound_batches_as_the_compiled_one_does(log: Log, committed: bool) -> None:  # noqa: FBT001
     data = b"".join(log.batches)
     settings = {"read_committed": committed, "aborted": list(log.aborted)}
-    plain = Reading("t", 0, MemoryRecords(data), log.bases[0], **settings)  # type: ignore[arg-type]  # by name
+    plain = Reading("t", 0, KeptRecords(data), log.bases[0], **settings)  # type: ignore[arg-type]  # by name
     batches = TolerantBatches(data, log.end)
     settings["aborted"] = list(log.aborted)
     tolerant = Reading("t", 0, batches, log.bases[0], rescue=batches.rescue, **settings)  # type: ignore[arg-type]
@@ -127,7 +127,7 @@ def test_every_record_with_damaged_headers_is_counted(log: Log, data: st.DataObj
     whole = b"".join(log.batches)
     batches = TolerantBatches(whole + broken, log.end + len(rows))
     read = list(slabs(Reading("t", 0, batches, log.bases[0], rescue=batches.rescue)))
-    sound = list(slabs(Reading("t", 0, MemoryRecords(whole), log.bases[0])))
+    sound = list(slabs(Reading("t", 0, KeptRecords(whole), log.bases[0])))
     assert _keys(read) == _keys(sound) + [b"key"] * len(rows)
     assert (read[-1].end, sum(slab.skipped for slab in read)) == (log.end + len(rows), 0)
 
@@ -140,7 +140,7 @@ def test_a_damaged_batch_has_the_fields_it_would_have_had(rows: list[Record], fi
     end = (bad.delta or 0) + 1
     batches = TolerantBatches(data, end, fields=fields)
     tolerant = list(slabs(Reading("t", 0, batches, 0, rescue=batches.rescue, fields=fields), limit))
-    plain = list(slabs(Reading("t", 0, MemoryRecords(batch(0, rows)), 0, fields=fields), limit))
+    plain = list(slabs(Reading("t", 0, KeptRecords(batch(0, rows)), 0, fields=fields), limit))
     assert batches.rescued == 1
     assert _columns(tolerant) == [*_columns(plain), (b"bad", None, None)]
     assert sum(slab.damaged for slab in tolerant) == sum(slab.damaged for slab in plain)
@@ -180,7 +180,7 @@ def test_one_damaged_byte_under_checksums_costs_at_most_its_own_batch(log: Log, 
     batches = TolerantBatches(b"".join(parts), log.end)
     read = list(slabs(Reading("t", 0, batches, log.bases[0], rescue=batches.rescue)))
     others = [part for place, part in enumerate(log.batches) if place != number]
-    sound = list(slabs(Reading("t", 0, MemoryRecords(b"".join(others)), log.bases[0])))
+    sound = list(slabs(Reading("t", 0, KeptRecords(b"".join(others)), log.bases[0])))
     assert _keys(read) == _keys(sound)
 
 
@@ -189,12 +189,12 @@ def test_without_rescue_all_before_the_damage_is_handed_out(log: Log, data: st.D
     number = data.draw(st.integers(0, len(log.batches) - 1))
     victim = bytearray(log.batches[number])
     victim[20] ^= 1
-    reading = Reading("t", 0, MemoryRecords(b"".join([*log.batches[:number], bytes(victim)])), log.bases[0])
+    reading = Reading("t", 0, KeptRecords(b"".join([*log.batches[:number], bytes(victim)])), log.bases[0])
     read: list[Slab] = []
     with pytest.raises(DamageError) as caught:
         read.extend(slabs(reading))
     assert caught.value.position == reading.position
-    sound = list(slabs(Reading("t", 0, MemoryRecords(b"".join(log.batches[:number])), log.bases[0])))
+    sound = list(slabs(Reading("t", 0, KeptRecords(b"".join(log.batches[:number])), log.bases[0])))
     assert _keys(read) == _keys(sound)
 
 

@@ -10,13 +10,13 @@ import pytest
 from aiokafka import TopicPartition
 from aiokafka.consumer import fetcher
 from aiokafka.consumer.fetcher import FetchError, FetchResult, PartitionRecords
-from aiokafka.record.memory_records import MemoryRecords
 from aiokafka.structs import ConsumerRecord
 
 from hotshard.core.slab import Slab
 from hotshard.doors.kafka.slabs import selfcheck
 from hotshard.doors.kafka.slabs.hook import SlabBuffer
 from hotshard.doors.kafka.slabs.sample import Record, batch
+from hotshard.doors.kafka.slabs.sound import KeptRecords
 from hotshard.doors.kafka.slabs.stock import join
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class _Told:
 
 
 def _result(data: bytes, tp: TopicPartition = _TP) -> FetchResult:
-    records = PartitionRecords(tp, MemoryRecords(data), [], 0, None, None, True, 0)  # noqa: FBT003 - aiokafka's
+    records = PartitionRecords(tp, KeptRecords(data), [], 0, None, None, True, 0)  # noqa: FBT003 - aiokafka's
     return FetchResult(tp, assignment=None, partition_records=records, backoff=0)
 
 

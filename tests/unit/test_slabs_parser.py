@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 from aiokafka import codec
-from aiokafka.record.memory_records import MemoryRecords
 
 from hotshard.core.fields import FieldReader, parse_field
 from hotshard.doors.kafka.slabs.parser import CrcError, DamageError, Reading, slabs
 from hotshard.doors.kafka.slabs.sample import ABORT, Record, batch, marker, record_bytes, varint
+from hotshard.doors.kafka.slabs.sound import KeptRecords
 from hotshard.doors.kafka.slabs.tolerant import TolerantBatches
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _ROWS = [Record(b"k%d" % n, b"v" * n, 1000 + n) for n in range(6)]
 
 
 def _read(data: bytes, position: int = 0, limit: int = 100, **settings: object) -> list[Slab]:
-    reading = Reading("t", 3, MemoryRecords(data), position, **settings)  # type: ignore[arg-type]  # by name
+    reading = Reading("t", 3, KeptRecords(data), position, **settings)  # type: ignore[arg-type]  # by name
     return list(slabs(reading, limit))
 
 
@@ -151,7 +151,7 @@ def test_aborted_records_count_only_when_reading_uncommitted(*, committed: bool,
 
 
 def test_a_wrong_checksum_stops_reading_after_everything_before_it() -> None:
-    reading = Reading("t", 3, MemoryRecords(batch(0, _ROWS) + _broken_crc(batch(6, _ROWS))), 0)
+    reading = Reading("t", 3, KeptRecords(batch(0, _ROWS) + _broken_crc(batch(6, _ROWS))), 0)
     read = slabs(reading)
     assert (next(read).end, reading.position) == (6, 6)
     with pytest.raises(DamageError, match="CrcError") as caught:
@@ -166,7 +166,7 @@ def test_a_wrong_checksum_is_no_matter_when_checks_are_off() -> None:
 
 
 def test_records_read_of_a_batch_before_its_damage_are_not_handed_out() -> None:
-    reading = Reading("t", 3, MemoryRecords(batch(0, [*_ROWS, Record(headers=[(b"\xff", None)])])), 0)
+    reading = Reading("t", 3, KeptRecords(batch(0, [*_ROWS, Record(headers=[(b"\xff", None)])])), 0)
     with pytest.raises(DamageError, match="UnicodeDecodeError"):
         list(slabs(reading))
     assert reading.position == 0

@@ -6,10 +6,10 @@ import struct
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from aiokafka.errors import BrokerResponseError, for_code
-from aiokafka.record.memory_records import MemoryRecords
 
 from hotshard.core.slab import Slab
 from hotshard.doors.kafka.slabs.parser import SLAB_RECORDS, Batches, DamageError, Reading, Rescue, slabs
+from hotshard.doors.kafka.slabs.sound import KeptRecords
 from hotshard.doors.kafka.slabs.tolerant import TolerantBatches
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def _slabs(span: Span, part: Part, data: bytes, wish: Wish) -> Iterator[Slab]:
         )
 
     try:
-        yield from slabs(reading(MemoryRecords(data), span.start), wish.limit)
+        yield from slabs(reading(KeptRecords(data), span.start), wish.limit)
     except DamageError as damage:
         batches = TolerantBatches(data, span.end, fields=wish.fields)
         yield from slabs(reading(batches, damage.position, batches.rescue), wish.limit)

@@ -2,8 +2,9 @@
 
 It rests on these private names of aiokafka 0.14: ``Fetcher._records`` (an OrderedDict of partition to FetchResult or
 FetchError), ``FetchResult._partition_records`` and ``_assignment``; of ``PartitionRecords``: ``_records_iterator``,
-``_records``, ``_aborted_transactions``, ``_check_crcs``, ``_isolation_level``, ``next_fetch_offset``. The self-check
-uses every one of them before the hook is trusted.
+``_records``, ``_aborted_transactions``, ``_check_crcs``, ``_isolation_level``, ``next_fetch_offset``; and of
+``MemoryRecords`` as a name in the fetcher's module (see ``sound``). The self-check uses every one of them before the
+hook is trusted.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from aiokafka.consumer.fetcher import READ_COMMITTED, FetchResult
 
 from hotshard.core.slab import Slab
 from hotshard.doors.kafka.slabs.parser import SLAB_RECORDS, DamageError, Reading, slabs
+from hotshard.doors.kafka.slabs.sound import KeptRecords
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -76,7 +78,7 @@ def swap(  # noqa: PLR0913, PLR0917
     reading = Reading(
         topic=tp.topic,
         partition=tp.partition,
-        batches=records._records,  # noqa: SLF001
+        batches=_kept(records._records),  # noqa: SLF001
         position=records.next_fetch_offset,
         check_crcs=records._check_crcs,  # noqa: SLF001
         read_committed=records._isolation_level == READ_COMMITTED,  # noqa: SLF001
@@ -86,6 +88,12 @@ def swap(  # noqa: PLR0913, PLR0917
     if records._records_iterator is None:  # noqa: SLF001
         raise AttributeError("_records_iterator")
     records._records_iterator = _stamped(tp, records, slabs(reading, limit), stamp, on_damage)  # noqa: SLF001
+
+
+def _kept(batches: Any) -> KeptRecords:  # noqa: ANN401
+    if type(batches) is not KeptRecords:
+        raise TypeError(f"{type(batches).__name__} keeps no bytes")
+    return batches
 
 
 def _stamped(tp: Any, records: Any, read: Iterator[Slab], stamp: Stamp, on_damage: OnDamage) -> Iterator[Slab]:  # noqa: ANN401

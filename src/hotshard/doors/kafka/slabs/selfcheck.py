@@ -6,6 +6,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aiokafka import TopicPartition
+from aiokafka.consumer import fetcher
 from aiokafka.consumer.fetcher import READ_COMMITTED, READ_UNCOMMITTED, FetchResult, PartitionRecords
 from aiokafka.record.memory_records import MemoryRecords
 
@@ -14,6 +15,7 @@ from hotshard.core.slab import Slab
 from hotshard.core.topic import Field, Place
 from hotshard.doors.kafka.slabs.hook import SlabBuffer
 from hotshard.doors.kafka.slabs.sample import ABORT, COMMIT, Record, batch, marker
+from hotshard.doors.kafka.slabs.sound import keep_bytes
 from hotshard.doors.kafka.slabs.stock import join
 
 if TYPE_CHECKING:
@@ -89,7 +91,7 @@ def self_check() -> None:
 
 def read_stock(case: Case, fields: FieldReader | None = None, *, committed: bool) -> Outcome:
     """Read as aiokafka does."""
-    records = _fetched(case, committed=committed)
+    records = _fetched(case, MemoryRecords, committed=committed)
     got = list(records)
     return _outcome(join(_TP, case.position, records.next_fetch_offset, got, fields=fields), records)
 
@@ -98,7 +100,8 @@ def read_hooked(case: Case, fields: FieldReader | None = None, *, committed: boo
     """Read through the hook as the fetcher does, from its buffer on."""
     readers = {} if fields is None else {_TP.topic: fields}
     buffer = SlabBuffer(frozenset({_TP.topic}), lambda _: None, _raise_damage, _raise, limit=5, fields=readers)
-    records, assigned = _fetched(case, committed=committed), _Assigned(case.position)
+    keep_bytes()
+    records, assigned = _fetched(case, fetcher.MemoryRecords, committed=committed), _Assigned(case.position)
     buffer[_TP] = result = FetchResult(_TP, assignment=assigned, partition_records=records, backoff=0)
     got: list[Slab] = []
     while result.has_more():
@@ -124,9 +127,9 @@ class _Assigned:
         self.position = position
 
 
-def _fetched(case: Case, *, committed: bool) -> Any:  # noqa: ANN401 - aiokafka has no types
+def _fetched(case: Case, kind: Callable[[bytes], Any], *, committed: bool) -> Any:  # noqa: ANN401 - aiokafka has no types
     level = READ_COMMITTED if committed else READ_UNCOMMITTED
-    data = MemoryRecords(case.data)
+    data = kind(case.data)
     return PartitionRecords(_TP, data, list(case.aborted), case.position, None, None, True, level)  # noqa: FBT003
 
 

@@ -97,6 +97,10 @@ class TolerantBatches:
     def _whole_next(self) -> bool:
         return _OFFSET_AND_LENGTH.size <= self._size_of_next() <= len(self._data) - self._at
 
+    @staticmethod
+    def sound(batch: Batch) -> bool:
+        return batch.validate_crc()
+
     def _size_of_next(self) -> int:
         if len(self._data) - self._at < _OFFSET_AND_LENGTH.size:
             return 0
