@@ -9,7 +9,7 @@ from hotshard.core.deciding.drafting import advised
 from hotshard.core.deciding.moment import Measured
 from hotshard.core.panes.placing import partition_of_names
 from hotshard.core.panes.tenancy import ViewOwners, has_subs, view_subs, view_tenant
-from hotshard.core.panes.view import View
+from hotshard.core.panes.view import Lists, View
 from hotshard.core.planning.allowed import forbidden
 from hotshard.core.policy.acting import worth_acting
 from hotshard.core.policy.choosing import Policies
@@ -80,8 +80,9 @@ class TopicHeat:
 
     def put(self, pane: Pane) -> None:
         """Show a version of a pane to both views."""
-        self._fast.put(pane)
-        self._slow.put(pane)
+        lists = Lists.of(pane)
+        self._fast.put(pane, lists)
+        self._slow.put(pane, lists)
 
     def settle(self, now_ms: int, aliases: Mapping[bytes, bytes], completeness: float) -> None:
         """Bring the views to this moment."""

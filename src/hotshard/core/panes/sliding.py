@@ -95,24 +95,29 @@ class SlidingSums:
         """Add a list."""
         listed = Listed(self._places_of(said.names), *said[1:])
         lists, lowers, aboves, mark, warm = self._lists, self._lowers, self._aboves, self._mark, self._warm
+        followed, partition = self._followed, said.partition
         for place, lower, above in zip(listed.places, listed.lowers, listed.aboves, strict=True):
             lists[place] += 1
             aboves[place] += above
             lowers[place] = total = lowers[place] + lower
             if total >= mark:
                 warm.add(place)
-        self._follow(listed, 1)
+            if place in followed:
+                loads = followed[place]
+                loads[partition] = loads.get(partition, 0) + lower
         self.error += said.error
         return listed
 
     def remove(self, listed: Listed) -> None:
         """Take away what :meth:`add` returned, once."""
         lists, lowers, aboves = self._lists, self._lowers, self._aboves
-        self._follow(listed, -1)
+        followed, partition = self._followed, listed.partition
         for place, lower, above in zip(listed.places, listed.lowers, listed.aboves, strict=True):
             lists[place] = left = lists[place] - 1
             lowers[place] -= lower
             aboves[place] -= above
+            if place in followed:
+                followed[place][partition] -= lower
             if not left:
                 self._let_go(place)
         self.error -= listed.error
@@ -123,7 +128,10 @@ class SlidingSums:
 
     def bounds(self, name: bytes) -> Bounds:
         """Bounds of the load of a name, or of a routed base key under all its names, whether any list has it or not."""
-        names = self.names_of(name)
+        names = self._wires.get(name)
+        if names is None:
+            one = self._places.get(name)
+            return Bounds(0, self.error) if one is None else Bounds(self._lowers[one], self._aboves[one] + self.error)
         places = [place for each in names if (place := self._places.get(each)) is not None]
         lowers, aboves = self._lowers, self._aboves
         return Bounds(
@@ -156,21 +164,26 @@ class SlidingSums:
         if place is None:
             return {}
         if place not in self._followed:
-            self._followed[place] = {}
+            loads = self._followed[place] = {}
             for listed in lists:
-                self._follow(listed, 1, only=place)
+                if place in listed.places:
+                    lower = listed.lowers[listed.places.index(place)]
+                    loads[listed.partition] = loads.get(listed.partition, 0) + lower
         return self._followed[place]
 
     def _places_of(self, names: list[bytes]) -> array[int]:
         """Where the sums of these names stand, from now on if they are new."""
         known, free = self._places, self._free
-        for name in {name for name in names if name not in known}:
-            if not free:
-                self._grow()
-            place = free.pop()
-            known[name] = place
-            self._names[place] = name
-        return array("q", [known[name] for name in names])
+        places = list(map(known.get, names))
+        if None in places:
+            for name in {name for name, place in zip(names, places, strict=True) if place is None}:
+                if not free:
+                    self._grow()
+                place = free.pop()
+                known[name] = place
+                self._names[place] = name
+            places = list(map(known.get, names))
+        return array("q", places)  # type: ignore[arg-type]  # none is None any more
 
     def _grow(self) -> None:
         have, more = len(self._names), 1024
@@ -184,16 +197,6 @@ class SlidingSums:
         self._names[place] = b""
         self._followed.pop(place, None)
         self._free.append(place)
-
-    def _follow(self, listed: Listed, sign: int, only: int | None = None) -> None:
-        """Add a list to what is known by partition, or take it away."""
-        if not self._followed:
-            return
-        followed = self._followed.keys() & listed.places if only is None else {only} & set(listed.places)
-        for place in followed:
-            loads = self._followed[place]
-            lower = listed.lowers[listed.places.index(place)]
-            loads[listed.partition] = loads.get(listed.partition, 0) + sign * lower
 
     def _warm_up(self, least: int) -> None:
         """Bring the warm ones in line with what is asked for, and let go of those that no longer are."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hotshard.core.panes.listsum import key_rows
 from hotshard.core.panes.sliding import Said, SlidingSums
@@ -16,6 +16,23 @@ if TYPE_CHECKING:
 
 #: So long what was counted may be on its way: a pane's second, and its publishing.
 _UNSEEN_MS: Final = 1_500
+
+
+class Lists(NamedTuple):
+    """What the lists of a pane say, as columns: may be put into several views."""
+
+    keys: Said
+    tenants: Said
+    #: None: nothing is said of sub-units.
+    subs: Said | None
+
+    @classmethod
+    def of(cls, pane: Pane) -> Lists:
+        return cls(
+            Said.of(key_rows(pane), pane.keys.error, pane.partition),
+            _said(pane.tenants, pane.partition),
+            _said(pane.subs, pane.partition) if pane.subs.rows or pane.subs.error else None,
+        )
 
 
 class _Held:
@@ -102,8 +119,8 @@ class View:
         """Load of all keyed records by production partition; those without any are left out."""
         return self._loads
 
-    def put(self, pane: Pane) -> None:
-        """Put in a version of a pane, in place of those that count some of the same records.
+    def put(self, pane: Pane, lists: Lists | None = None) -> None:
+        """Put in a version of a pane, in place of those that count some of the same records; ``lists`` are its own.
 
         Where one of those is of a higher generation the new one is let go: it comes from a worker that
         has lost the partition.
@@ -112,12 +129,8 @@ class View:
         clashing = [each for each in held.values() if each.clashes(pane)]
         if any(each.generation > pane.generation for each in clashing):
             return
-        new = _Held(
-            pane,
-            self.keys.add(Said.of(key_rows(pane), pane.keys.error, pane.partition)),
-            self.tenants.add(_said(pane.tenants, pane.partition)),
-            self.subs.add(_said(pane.subs, pane.partition)) if pane.subs.rows or pane.subs.error else None,
-        )
+        keys, tenants, subs = lists or Lists.of(pane)
+        new = _Held(pane, self.keys.add(keys), self.tenants.add(tenants), None if subs is None else self.subs.add(subs))
         for each in clashing:
             self._take_out(each)
         self._held.setdefault(new.place, {})[pane.start] = new
