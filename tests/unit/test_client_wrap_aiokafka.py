@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaTimeoutError, MessageSizeTooLargeError
+from aiokafka.partitioner import DefaultPartitioner, murmur2
 
 from hotshard import AsyncRegistry, MemoryRegistry, shard
 from hotshard.client.wrap.aiokafka import ShardedAIOKafkaProducer
 from hotshard.core.planning.shards import shard_of
 from hotshard.core.topic import Carry
+from tests.support.eventually import eventually
+from tests.support.offline import OfflineProducer
 from tests.support.registry import KEY, TOPIC, route, state
 
 if TYPE_CHECKING:
@@ -237,12 +241,124 @@ async def test_all_else_is_the_producers_own(registry: AsyncRegistry) -> None:
 
 
 @pytest.mark.parametrize("name", ["send", "send_and_wait"])
-def test_signatures_are_those_of_aiokafka(name: str) -> None:
-    def parameters(cls: type) -> list[tuple[str, Any, Any]]:
-        found = inspect.signature(getattr(cls, name)).parameters.values()
+@pytest.mark.parametrize("routes", [True, False])
+async def test_signatures_are_those_of_aiokafka(registry: AsyncRegistry, name: str, routes: bool) -> None:  # noqa: FBT001 - parametrized
+    def parameters(of: object) -> list[tuple[str, Any, Any]]:
+        found = inspect.signature(getattr(of, name)).parameters.values()
         return [(one.name, one.kind, one.default) for one in found]
 
-    assert parameters(ShardedAIOKafkaProducer) == parameters(AIOKafkaProducer)
+    producer = Recorder(None if routes else str.encode)
+    assert parameters(shard(producer, registry)) == parameters(producer)
+
+
+@pytest.mark.parametrize("name", ["send", "send_and_wait"])
+@pytest.mark.parametrize(("topic", "key"), [("unknown", BASE), (TOPIC, b"other"), (TOPIC, None)])
+async def test_a_record_that_is_not_routed_gets_the_producers_own_coroutine(
+    registry: AsyncRegistry, name: str, topic: str, key: bytes | None
+) -> None:
+    given = getattr(shard(Recorder(), registry), name)(topic, b"v", key)
+    assert given.cr_code is getattr(Recorder, name).__code__
+    await given
+
+
+@pytest.mark.parametrize("key", [BASE, b"other"])
+async def test_a_send_can_be_made_a_task(registry: AsyncRegistry, key: bytes) -> None:
+    producer = shard(Recorder(), registry)
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(producer.send_and_wait(topic=TOPIC, key=key, value=b"v")) for _ in range(3)]
+    assert [task.result() for task in tasks] == ["metadata"] * 3
+
+
+@pytest.mark.parametrize("given", [(("a", b"b"),), iter([("a", b"b")])])
+async def test_headers_of_any_kind_become_a_list(registry: AsyncRegistry, given: Any) -> None:  # noqa: ANN401 - any iterable
+    recorder = Recorder()
+    await shard(recorder, registry).send(TOPIC, b"v", b"other", headers=given)
+    assert recorder.sent[0][5] == [("a", b"b")]
+
+
+async def test_a_route_that_comes_or_goes_is_seen_by_the_next_send() -> None:
+    recorder, memory = Recorder(), MemoryRegistry()
+    async with AsyncRegistry(memory) as registry:
+        producer = shard(recorder, registry)
+        await producer.send(TOPIC, b"v", BASE)
+        memory.split(TOPIC, KEY, ("0", "1", "2"))
+        await eventually(lambda: registry.route(TOPIC, BASE).key != BASE)
+        await producer.send(TOPIC, b"v", BASE)
+        registry.disabled = True
+        await producer.send(TOPIC, b"v", BASE)
+        registry.disabled = False
+        await producer.send(TOPIC, b"v", BASE)
+    assert [sent[2] in SHARDS for sent in recorder.sent] == [False, True, False, True]
+
+
+async def test_shards_go_where_the_partitioner_would_put_them_also_when_partitions_are_added(
+    registry: AsyncRegistry,
+) -> None:
+    producer = OfflineProducer(TOPIC, 12)
+    wrapped, partitioner = shard(producer, registry), DefaultPartitioner()
+    for partitions in (12, 13, 48):
+        producer.learn(TOPIC, partitions)
+        producer.written.clear()
+        for _ in range(6):
+            await wrapped.send(TOPIC, b"v", BASE)
+        assert {written.key for written in producer.written} == SHARDS
+        for written in producer.written:
+            assert written.partition == partitioner(written.key, list(range(partitions)), [])
+            assert written.headers == MARKS
+
+
+async def test_the_partitioner_is_asked_once_a_shard(registry: AsyncRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
+    hashed: list[bytes] = []
+
+    def counted(key: bytes) -> int:
+        hashed.append(key)
+        return int(murmur2(key))
+
+    monkeypatch.setattr("aiokafka.partitioner.murmur2", counted)
+    wrapped = shard(OfflineProducer(TOPIC, 12), registry)
+    for _ in range(30):
+        await wrapped.send_and_wait(TOPIC, b"v", BASE)
+    assert Counter(hashed) == dict.fromkeys(SHARDS, 1)
+
+
+async def test_a_partition_that_is_gone_by_then_sends_on_the_base_key(
+    registry: AsyncRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    producer = OfflineProducer(TOPIC, 48)
+    wrapped = shard(producer, registry)
+    for _ in range(3):
+        await wrapped.send(TOPIC, b"v", BASE)
+    # A topic made anew, between the choice and the check of aiokafka.
+    monkeypatch.setattr(producer.client.cluster, "partitions_for_topic", lambda _topic: {0})
+    monkeypatch.setattr(producer.client.cluster, "available_partitions_for_topic", lambda _topic: {0})
+    producer.written.clear()
+    for _ in range(3):
+        await wrapped.send(TOPIC, b"v", BASE)
+    assert [(written.partition, written.key) for written in producer.written] == [(0, BASE)] * 3
+    assert registry.counters.route_errors == 3
+
+
+class LastByte(DefaultPartitioner):  # type: ignore[misc]  # aiokafka has no types
+    def __call__(self, key: bytes, all_partitions: list[int], _available: list[int]) -> int:
+        return key[-1] % len(all_partitions)
+
+
+async def test_another_partitioner_decides_itself(registry: AsyncRegistry) -> None:
+    producer = OfflineProducer(TOPIC, 12, partitioner=LastByte())
+    wrapped = shard(producer, registry)
+    for _ in range(6):
+        await wrapped.send(TOPIC, b"v", BASE)
+    assert {written.key for written in producer.written} == SHARDS
+    assert all(written.key is not None and written.partition == written.key[-1] % 12 for written in producer.written)
+
+
+async def test_a_key_serializer_comes_before_the_partitioner(registry: AsyncRegistry) -> None:
+    producer = OfflineProducer(TOPIC, 12, key_serializer=str.encode)
+    wrapped, partitioner = shard(producer, registry, text_keys=True), DefaultPartitioner()
+    for _ in range(6):
+        await wrapped.send(TOPIC, b"v", KEY)
+    assert {written.key for written in producer.written} == SHARDS
+    assert all(written.partition == partitioner(written.key, list(range(12)), []) for written in producer.written)
 
 
 async def test_the_name_that_tells_of_a_key_serializer_is_still_there() -> None:

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from hotshard import MemoryRegistry, Registry
-from hotshard.client.wrap.aiokafka import wrap
+from hotshard import MemoryRegistry, Registry, shard
+from tests.support.offline import OfflineProducer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from hotshard.client.wrap import Discriminate
 
 TOPIC: Final = "orders"
 HOT: Final = "acme\x1fcart-7"
@@ -82,18 +84,6 @@ def registry(sending: set[int]) -> Iterator[Registry]:
         yield registry
 
 
-class Producer:
-    """As much of an aiokafka producer as a wrapper sees."""
-
-    _key_serializer = None
-
-    def __init__(self) -> None:
-        self.sent: list[Any] = []
-
-    async def send(self, *record: Any) -> None:  # noqa: ANN401
-        self.sent.append(record)
-
-
 @pytest.mark.parametrize("key", [HOT, HOT.encode(), "another", b"another"])
 @pytest.mark.parametrize("discriminator", [None, "user-1", b"user-1"])
 def test_a_route_is_found_without_network_and_without_a_lock(
@@ -111,19 +101,22 @@ def test_a_route_is_found_without_network_and_without_a_lock(
     assert registry.counters.route_errors == 0
 
 
-@pytest.mark.parametrize("key", [HOT, HOT.encode(), "another", b"another"])
-def test_a_wrapped_producer_sends_without_network_and_without_a_lock(
-    registry: Registry, sending: set[int], key: str | bytes
+@pytest.mark.parametrize("text", [HOT, "another"])
+@pytest.mark.parametrize("text_keys", [False, True])
+@pytest.mark.parametrize("discriminator", [None, lambda _key, value, _headers: value])
+async def test_a_wrapped_producer_sends_without_network_and_without_a_lock(
+    registry: Registry, sending: set[int], text: str, *, text_keys: bool, discriminator: Discriminate | None
 ) -> None:
-    producer = Producer()
-    wrapped = wrap(producer, registry, discriminator=None, text_keys=False)
+    producer = OfflineProducer(TOPIC, 12, key_serializer=str.encode if text_keys else None)
+    wrapped = shard(producer, registry, discriminator=discriminator, text_keys=text_keys)
     sending.add(threading.get_ident())
     try:
-        with pytest.raises(StopIteration):  # at once: it never waits
-            wrapped.send(TOPIC, b"value", key).send(None)
+        for _ in range(5):
+            with pytest.raises(StopIteration):  # at once: it never waits
+                wrapped.send(TOPIC, b"value", text if text_keys else text.encode()).send(None)
     finally:
         sending.clear()
-    assert len(producer.sent) == 1
+    assert [written.key != text.encode() for written in producer.written] == [text == HOT] * 5
     assert registry.counters.route_errors == 0
 
 

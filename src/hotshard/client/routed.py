@@ -42,7 +42,7 @@ class Routed(NamedTuple, Generic[K_co]):
 class Spread(Generic[_Key]):
     """The shards of one key: in turn, or by discriminator. Safe in threads without a lock."""
 
-    __slots__ = ("_bytes_places", "_shards", "_text_places", "_turn", "partition_count")
+    __slots__ = ("_bytes_places", "_shards", "_text_places", "partition_count", "turn")
 
     def __init__(self, shards: Sequence[Routed[_Key]], start: int = 0, partition_count: int | None = None) -> None:
         #: The partition count that the shards' partitions are of; None where no partition is given. A suffix
@@ -50,7 +50,8 @@ class Spread(Generic[_Key]):
         self.partition_count = partition_count
         self._shards: tuple[Routed[_Key], ...] = tuple(shards)
         first = start % len(self._shards)
-        self._turn: cycle[Routed[_Key]] = cycle(self._shards[first:] + self._shards[:first])
+        #: What gives the next shard, where there is no discriminator: ``next`` of it is atomic.
+        self.turn: cycle[Routed[_Key]] = cycle(self._shards[first:] + self._shards[:first])
         # Apart, as text and bytes that look alike would be compared, which `python -bb` forbids.
         self._text_places: dict[str, Routed[_Key]] = {}
         self._bytes_places: dict[bytes, Routed[_Key]] = {}
@@ -66,7 +67,7 @@ class Spread(Generic[_Key]):
 
         """
         if discriminator is None:
-            return next(self._turn)
+            return next(self.turn)
         if isinstance(discriminator, str):
             return self._text_places.get(discriminator) or self._place(discriminator, self._text_places)
         if isinstance(discriminator, bytes):

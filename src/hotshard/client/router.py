@@ -29,7 +29,7 @@ _Key = TypeVar("_Key", str, bytes)
 
 _NOTHING: Final = TopicTable()
 #: Spreads by topic and key. Text and bytes stand apart: comparing them is forbidden by `python -bb`.
-_Tables = dict[str, Mapping[Any, Spread[Any]]]
+Tables = Mapping[str, Mapping[Any, Spread[Any]]]
 #: Half the cost of calling the class, and most records have no route.
 _new: Final[Callable[..., Any]] = tuple.__new__
 _DISABLE: Final = "HOTSHARD_DISABLE"
@@ -59,8 +59,9 @@ class Router:
         if bootstrap is not None:
             load(bootstrap, self._follower)
         self._in_force: Mapping[str, TopicTable] = {}
-        self._texts: _Tables = {}
-        self._keys: _Tables = {}
+        #: What is sent by: swapped whole and never changed, so that a sender may look into them without a call.
+        self.spreads_of_texts: Tables = {}
+        self.spreads_of_bytes: Tables = {}
         self._swap()
 
     # For producers.
@@ -72,25 +73,18 @@ class Router:
         A dictionary look-up. Any error gives the base key and is counted in ``counters.route_errors``.
         """
         try:
-            tables: _Tables = self._texts
+            spreads = self.spreads_of_texts
             if not isinstance(key, str):
-                tables = self._keys
-            if topic in tables:
-                found = tables[topic].get(key)
+                spreads = self.spreads_of_bytes
+            if topic in spreads:
+                found = spreads[topic].get(key)
                 if found is not None:
-                    picked: Routed[_Key] = found.pick(discriminator)
+                    picked: Routed[_Key] = next(found.turn) if discriminator is None else found.pick(discriminator)
                     return picked
         except Exception as error:  # noqa: BLE001 - routing never makes a send fail
             self.route_failed(error)
         base: Routed[_Key] = _new(Routed, (key, None, ()))
         return base
-
-    def find(self, topic: str, key: _Key) -> Spread[_Key] | None:
-        """The spread of a key that is routed now; None for all others. For wrappers of producers."""
-        tables: _Tables = self._texts
-        if not isinstance(key, str):
-            tables = self._keys
-        return tables[topic].get(key) if topic in tables else None
 
     def route_failed(self, error: Exception) -> None:
         """Count a record that went out on its base key because of ``error``."""
@@ -178,8 +172,8 @@ class Router:
         tables = {} if self.disabled else self._follower.tables
         if tables is not self._in_force:
             self._in_force = tables
-            self._texts = {topic: table.texts for topic, table in tables.items()}
-            self._keys = {topic: table.keys for topic, table in tables.items()}
+            self.spreads_of_texts = {topic: table.texts for topic, table in tables.items() if table.texts}
+            self.spreads_of_bytes = {topic: table.keys for topic, table in tables.items() if table.keys}
 
     def _tell(self) -> None:
         """Tell the application when the state is another than it was told."""
