@@ -35,7 +35,7 @@ _DISTINCT: Final = "ever new keys"
 _LIVE: Final = "{:,} partitions, live"
 _EACH: Final = "each partition, live"
 #: The memory of windows reaches back 90 s; after that nothing more is to be added.
-_LONG_S: Final = 150.0
+_LONG_S: Final = 105.0
 _MANY: Final = 1000
 _FEW: Final = 12
 GOALS: Final = (

@@ -13,7 +13,6 @@ import pytest
 from hotshard.core.panes.cutting import PartitionPanes
 from hotshard.core.partitioners import partition_of
 from hotshard.core.wire.report import HeavyReport, SkewReport, SourceRange, WindowReport
-from tests.bench import followers
 from tests.bench.accounted import DECIDE, PANES, READ, REDIS, Books, keep, kind_of
 from tests.bench.catchup import Reports, judged
 from tests.bench.filling import Traffic, config
@@ -145,16 +144,6 @@ def test_records_that_wait_are_stamped_as_they_would_have_been_sent() -> None:
     traffic = Traffic(topic="t", records=1000, per_s=100)
     stamps = [traffic.stamp_ms(50_000, sent) - 50_000 for sent in (0, 250, 500)]
     assert stamps == [-10_000, -5_000, 0]
-
-
-# -- followers -----------------------------------------------------------------------------------
-
-
-def test_each_producer_is_timed_from_the_write_it_follows() -> None:
-    written = [(2, 10.0), (3, 20.0)]
-    told = [[(2, 10.010), (3, 20.030)], [(3, 20.050)]]
-    found = followers.summary(written, told)
-    assert (found["registries"], found["missed"], found["p50_ms"], found["most_ms"]) == (2, 1, 30.0, 50.0)
 
 
 # -- the account of a worker's time --------------------------------------------------------------
