@@ -174,7 +174,7 @@ def test_keys_and_bytes_of_the_panes_add_up_to_the_slab(load: Load) -> None:
     draw = random.Random(1)  # noqa: S311  # no secrets
     keys = [b"t%d\x1f%d" % (draw.randrange(3), draw.randrange(9)) for _ in range(300)]
     sizes = [draw.randrange(1, 50) for _ in keys]
-    tenants: list[bytes | None] = [b"x"] * 120 + [b"y"] * 180
+    tenants = [b"x"] * 120 + [b"y"] * 180
     panes = partition_panes(topic(load=load))
     panes.add(slab(0, keys, sizes=sizes, at_ms=even(3, 100), tenants=tenants), NOW_MS, {keys[0]: keys[0]})
     taken = take(panes)
@@ -183,7 +183,7 @@ def test_keys_and_bytes_of_the_panes_add_up_to_the_slab(load: Load) -> None:
     for pane in taken:
         sums.update({row.key: row.lower for row in pane.keys.rows})
         beside.update({row.key: row.lower for row in pane.tenants.rows})
-    exact, exact_beside = Counter[bytes](), Counter[bytes | None]()
+    exact, exact_beside = Counter[bytes](), Counter[bytes]()
     for key, size, tenant in zip(keys, sizes, tenants, strict=True):
         exact[key] += 1 if load is Load.RECORDS else size
         exact_beside[tenant] += 1 if load is Load.RECORDS else size
@@ -202,7 +202,7 @@ def test_a_slab_with_holes_is_cut_nowhere() -> None:
 
 def test_what_was_damaged_is_told_once() -> None:
     panes = partition_panes()
-    tenants: list[bytes | None] = [b"x"] * 200
+    tenants = [b"x"] * 200
     panes.add(slab(0, [b"a"] * 200, at_ms=even(2, 100), tenants=tenants, damaged=3), NOW_MS, NONE)
     assert sum(pane.damaged for pane in take(panes)) == 3
 

@@ -3,14 +3,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import msgspec
+import pytest
 
 from hotshard.core.panes.ledger import Confirmed
-from hotshard.core.panes.windows import MAX_OPEN, PartitionStand, Windows, WindowsMemory
+from hotshard.core.panes.windows import MAX_OPEN, MOST_GRACES, PartitionStand, Windows, WindowsMemory
 from hotshard.core.wire.pane import HeavyList, Mark, Pane, Row
 
 if TYPE_CHECKING:
-    import pytest
-
     from hotshard.core.panes.window import ClosedWindow
 
 WINDOW_MS, GRACE_MS = 10_000, 5_000
@@ -285,3 +284,94 @@ def test_how_a_mark_tells_an_idle_partition() -> None:
     assert PartitionStand.of(Mark(0, 10, 10, 10, 1), 5) == PartitionStand(idle_ms=5)
     for committed, position, watermark in ((9, 10, 10), (10, 10, 11), (9, 9, 10)):
         assert PartitionStand.of(Mark(0, committed, position, watermark, 1), 5) == PartitionStand()
+
+
+# -- waiting for those that catch up -----------------------------------------------------------------
+
+
+def caught_up_at(pace: float, behind: int, *, until_ms: int = 60_000) -> tuple[int, float]:
+    """When, after partition 0 is past it, window 0 closes, and how complete.
+
+    Partition 1 was in the window ``behind`` windows earlier then; its event time goes on at ``pace``.
+    """
+    made, feed = windows(), Feed()
+    made.add(feed.pane(1, NOW_MS - behind * WINDOW_MS))
+    made.add(feed.pane(0, NOW_MS))
+    made.add(feed.pane(0, NOW_MS + WINDOW_MS))
+    for past_ms in range(0, until_ms, 250):
+        made.add(feed.pane(1, round(NOW_MS - behind * WINDOW_MS + pace * past_ms)))
+        for closed in made.close(NOW_MS + past_ms, stands(BUSY, BUSY)):
+            if closed.start_ms == NOW_MS:
+                return past_ms, closed.completeness
+    raise AssertionError("it never closed")
+
+
+def test_a_partition_that_catches_up_is_waited_for_beyond_the_grace() -> None:
+    past_ms, completeness = caught_up_at(5, behind=8)
+    assert GRACE_MS < past_ms <= 18_000
+    assert completeness == 1
+
+
+def test_a_partition_that_is_only_a_little_behind_is_waited_for_too() -> None:
+    past_ms, completeness = caught_up_at(1, behind=1)
+    assert GRACE_MS < past_ms <= 20_000
+    assert completeness == 1
+
+
+@pytest.mark.parametrize(("pace", "behind"), [(1, 60), (1, 10), (5, 100), (0, 2)])
+def test_one_that_would_not_come_in_time_is_given_up_when_the_grace_is_over(pace: float, behind: int) -> None:
+    """By then what counts is its pace, so windows far ahead of a slow one are told as soon as ever."""
+    past_ms, completeness = caught_up_at(pace, behind)
+    assert GRACE_MS <= past_ms <= 2 * GRACE_MS
+    assert completeness == 0.5
+
+
+def test_one_that_stops_catching_up_is_given_up_before_the_limit() -> None:
+    made, feed = windows(), Feed()
+    made.add(feed.pane(0, NOW_MS))
+    made.add(feed.pane(0, NOW_MS + WINDOW_MS))
+    closed_ms = None
+    for past_ms in range(0, 60_000, 250):
+        made.add(feed.pane(1, NOW_MS - 60_000 + min(3 * past_ms, 30_000)))
+        closed = [each for each in made.close(NOW_MS + past_ms, stands(BUSY, BUSY)) if each.start_ms == NOW_MS]
+        if closed:
+            assert closed[0].completeness == 0.5
+            closed_ms = past_ms
+            break
+    assert closed_ms is not None
+    assert 10_000 < closed_ms < MOST_GRACES * GRACE_MS
+
+
+def test_a_partition_of_which_nothing_is_known_is_waited_for_no_longer_than_the_grace() -> None:
+    made, feed = windows(), Feed()
+    made.add(feed.pane(0, NOW_MS))
+    made.add(feed.pane(0, NOW_MS + WINDOW_MS))
+    assert made.close(NOW_MS, stands(BUSY, BUSY)) == ()
+    assert starts(made.close(NOW_MS + GRACE_MS, stands(BUSY, BUSY))) == [0]
+
+
+def test_one_that_is_first_heard_of_during_the_grace_has_a_pace_from_then_on() -> None:
+    made, feed = windows(), Feed()
+    made.add(feed.pane(0, NOW_MS))
+    made.add(feed.pane(0, NOW_MS + WINDOW_MS))
+    made.close(NOW_MS, stands(BUSY, BUSY))
+    made.add(feed.pane(1, NOW_MS - 9 * WINDOW_MS))
+    made.close(NOW_MS + GRACE_MS - 1_000, stands(BUSY, BUSY))
+    made.add(feed.pane(1, NOW_MS - 5 * WINDOW_MS))
+    assert 0 not in starts(made.close(NOW_MS + GRACE_MS, stands(BUSY, BUSY)))
+    made.add(feed.pane(1, NOW_MS + WINDOW_MS))
+    (*_, closed) = made.close(NOW_MS + GRACE_MS + 2_000, stands(BUSY, BUSY))
+    assert (closed.start_ms, closed.completeness) == (NOW_MS, 1)
+
+
+def test_a_window_that_waits_for_one_that_catches_up_need_not_be_added_to() -> None:
+    made, feed = windows(), Feed()
+    made.add(feed.pane(0, NOW_MS))
+    made.close(NOW_MS, stands(BUSY, BUSY))
+    made.add(feed.pane(0, NOW_MS + 20 * WINDOW_MS))
+    for past_ms in range(1_000, 28_000, 1_000):
+        made.add(feed.pane(1, NOW_MS - 28 * WINDOW_MS + 10 * past_ms))
+        assert NOW_MS not in [each.start_ms for each in made.close(NOW_MS + past_ms, stands(BUSY, BUSY))]
+    made.add(feed.pane(1, NOW_MS + WINDOW_MS))
+    (*_, closed) = made.close(NOW_MS + 28_000, stands(BUSY, BUSY))
+    assert (closed.start_ms, closed.completeness) == (NOW_MS, 1)

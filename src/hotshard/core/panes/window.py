@@ -152,8 +152,8 @@ class OpenWindow:
     """A window that is being filled."""
 
     __slots__ = (
-        "first_at", "from_at", "loads", "parts", "passed_ms", "revision", "rows", "start_ms", "totals", "touched",
-        "touched_ms",
+        "first_at", "from_at", "loads", "parts", "passed_ms", "revision", "rows", "slowest", "start_ms", "totals",
+        "touched", "touched_ms",
     )  # fmt: skip
 
     def __init__(self, start_ms: int, revision: int, from_at: int) -> None:
@@ -172,6 +172,8 @@ class OpenWindow:
         self.touched = True
         self.touched_ms = 0
         self.passed_ms: int | None = None
+        #: When it was first known since then how far the slowest partition was, and how far that was.
+        self.slowest: tuple[int, float] | None = None
 
     def add(self, confirmed: Confirmed) -> None:
         pane = confirmed.pane

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 #: Windows open at a time, and rows held in them; beyond these the window that was added to least lately closes.
 MAX_OPEN: Final = 512
 MAX_ROWS: Final = 1_000_000
+#: A partition that is behind, but will be past a window at its pace, is waited for so many graces at most.
+MOST_GRACES: Final = 6
 #: Windows whose next revision number is remembered; those of older ones are told by the panes topic's offset.
 _REMEMBERED: Final = 64
 
@@ -68,8 +70,10 @@ class Windows:
 
     - every present partition is past its end: the last pane confirmed there belongs to a later window,
       or it was idle at or after the window's end, or while another partition was already past it;
-    - ``grace_ms`` after the first partition was found past its end;
-    - nothing was added to it for ``window_ms + grace_ms`` (so stray timestamps leave nothing behind);
+    - ``grace_ms`` after the first partition was found past its end, or up to six times that while the slowest one
+      catches up: at the pace it had since then it will be past the end by that time;
+    - no partition is past it, and nothing was added to it for ``window_ms + grace_ms`` (so stray timestamps leave
+      nothing behind);
     - it is the one added to least lately, and more than 512 are open or they hold over a million rows.
 
     The first rule needs no clock, so a backlog closes window after window as fast as it is read; the
@@ -95,7 +99,7 @@ class Windows:
         self._open = {each.start_ms: OpenWindow(each.start_ms, each.revision, each.from_at) for each in memory.open}
         self._revisions = dict(memory.revisions)
         self._forgotten_ms = memory.forgotten_ms
-        #: Start of the window of each partition's last confirmed pane.
+        #: Event time of each partition's last confirmed pane.
         self._reached: dict[tuple[str, int], int] = {}
 
     def __len__(self) -> int:
@@ -105,7 +109,7 @@ class Windows:
         """Take in a pane. All panes that one message confirms must be added before anything is closed."""
         pane = confirmed.pane
         start_ms = pane.time_ms // self._window_ms * self._window_ms
-        self._reached[pane.source, pane.partition] = start_ms
+        self._reached[pane.source, pane.partition] = pane.time_ms
         window = self._open.get(start_ms)
         if confirmed.at <= self._replayed:
             if window is None or confirmed.at < window.from_at:
@@ -155,11 +159,22 @@ class Windows:
             return True
         if not reaches.any_past(end_ms):
             window.passed_ms = None
-        elif window.passed_ms is None or now_ms < window.passed_ms:
-            window.passed_ms = now_ms
-        elif now_ms - window.passed_ms >= self._grace_ms:
-            return True
-        return now_ms - window.touched_ms >= self._window_ms + self._grace_ms
+            return now_ms - window.touched_ms >= self._window_ms + self._grace_ms
+        if window.passed_ms is None or now_ms < window.passed_ms:
+            window.passed_ms, window.slowest = now_ms, None
+        if window.slowest is None and -inf < reaches.slowest < inf:
+            window.slowest = (now_ms, reaches.slowest)
+        over_ms = window.passed_ms + self._grace_ms
+        return now_ms >= over_ms and not self._catches_up(window, now_ms, reaches.slowest)
+
+    def _catches_up(self, window: OpenWindow, now_ms: int, slowest: float) -> bool:
+        """Whether the slowest partition, at its pace since the window waits for it, is past the end in time."""
+        if window.passed_ms is None or window.slowest is None:
+            return False
+        since_ms, was = window.slowest
+        left_ms = window.passed_ms + MOST_GRACES * self._grace_ms - now_ms
+        behind_ms = window.start_ms + self._window_ms - slowest
+        return behind_ms > 0 and left_ms > 0 and behind_ms * (now_ms - since_ms) <= (slowest - was) * left_ms
 
     def _make_room(self) -> list[OpenWindow]:
         taken: list[OpenWindow] = []
@@ -194,6 +209,8 @@ class _Reaches:
         self._all = len(partitions)
         #: Event time reached by the partitions that are busy.
         self._busy = sorted(reach for reach, idle_ms in present if idle_ms is None)
+        #: Event time reached by the busy one that is least far; infinite where none is busy.
+        self.slowest = self._busy[0] if self._busy else inf
         #: The same of the idle ones, whose word counts as well, and when they gave it.
         self._idle = sorted((max(reach, idle_ms), idle_ms) for reach, idle_ms in present if idle_ms is not None)
 
