@@ -12,6 +12,7 @@ from hotshard.core.panes.cutting import PartitionPanes
 from hotshard.core.wire import pane as wire
 from hotshard.errors import UnavailableError
 from tests.support.deciding import SOURCE
+from tests.support.eventually import PATIENCE_S
 from tests.support.job import PANES, Watching, turns
 
 if TYPE_CHECKING:
@@ -125,6 +126,65 @@ async def test_slabs_wait_while_panes_cannot_be_published_and_none_is_lost() -> 
     await watching.cut()
     assert watching.ranges() == [(0, 10), (10, 20), (20, 30)]
     assert watching.observer.stale_slabs == 0
+
+
+def backlogged(watching: Watching, place: TP, start: int, windows: int) -> Slab:
+    """A slab of so many windows, 10 records in each, of an hour ago."""
+    slab = watching.slab(start, 10 * windows, place=place)
+    begin_ms = watching.clock.now_ms() // 10_000 * 10_000 - 3_600_000
+    slab.timestamps = [begin_ms + 1_000 * (start + index) for index in range(10 * windows)]
+    return slab
+
+
+async def test_a_backlogged_slab_is_published_and_committed_window_by_window() -> None:
+    watching = Watching()
+    await watching.assigned()
+    await watching.observer.take_safely(backlogged(watching, P0, 0, 5), lambda: True)
+    for _ in range(5):
+        await watching.cut(0.3)
+    assert watching.ranges() == [(start, start + 10) for start in range(0, 50, 10)]
+    assert watching.mirror.committed_at == {P0: 50}
+
+
+@pytest.mark.parametrize("down", [True, False])
+async def test_there_is_no_rest_between_rounds_while_sealed_panes_wait_and_can_be_published(
+    monkeypatch: pytest.MonkeyPatch, *, down: bool
+) -> None:
+    monkeypatch.setattr("hotshard.job.observe.LOOK_S", 3_600)
+    watching = Watching()
+    await watching.assigned()
+    await watching.observer.take_safely(backlogged(watching, P0, 0, 9), lambda: True)
+    watching.publisher.error = UnavailableError("down") if down else None
+    cutting = asyncio.create_task(watching.observer.cut_forever())
+    await turns(200)
+    cutting.cancel()
+    assert watching.mirror.committed_at == {P0: 0 if down else 80}
+
+
+async def test_panes_of_all_partitions_that_wait_are_bounded_whatever_slabs_span() -> None:
+    watching = Watching(0, 1)
+    await watching.assigned()
+    await watching.observer.take_safely(backlogged(watching, P0, 0, 40), lambda: True)
+    waiting = asyncio.create_task(watching.observer.take_safely(backlogged(watching, P1, 0, 40), lambda: True))
+    await turns()
+    assert not waiting.done()
+    while not waiting.done():
+        await watching.observer.cut_once()
+    assert len(watching.ranges()) < 10
+    await watching.observer.finish()
+    assert [end - start for place in (P0, P1) for start, end in watching.ranges(place)] == [10] * 80
+    assert watching.mirror.committed_at == {P0: 400, P1: 400}
+
+
+async def test_a_slab_that_waits_for_panes_of_others_is_let_go_when_all_is_taken_away() -> None:
+    watching = Watching(0, 1)
+    await watching.assigned()
+    await watching.observer.take_safely(backlogged(watching, P0, 0, 40), lambda: True)
+    waiting = asyncio.create_task(watching.observer.take_safely(backlogged(watching, P1, 0, 40), lambda: True))
+    await turns()
+    assert not waiting.done()
+    watching.observer.revoked()
+    await asyncio.wait_for(waiting, PATIENCE_S)
 
 
 @pytest.mark.parametrize("given", [True, False])

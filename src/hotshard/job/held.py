@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 #: Sealed panes a partition may have waiting for their commit before its slabs have to wait.
 MAX_WAITING: Final = 2
+#: A slab of a backlog may seal more; all partitions together hold no more than this, or MAX_WAITING each.
+MOST_WAITING: Final = 64
 
 
 class Held:
@@ -87,3 +89,8 @@ class Held:
         while (panes := self.panes.get(place)) is not None and panes.waiting >= MAX_WAITING:
             await self._changed.wait()
         return panes
+
+    async def with_less(self) -> None:
+        """Wait until no more sealed panes are held than there may be in all."""
+        while sum(panes.waiting for panes in self.panes.values()) > max(MOST_WAITING, MAX_WAITING * len(self.panes)):
+            await self._changed.wait()
