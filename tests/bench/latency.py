@@ -3,9 +3,9 @@
 A worker with default settings reads live traffic: so many records a second in small batches, keys all alike. Again
 and again a key that was never there before, of a tenant that was never there, takes a share of it, the rest giving
 way, until it stands in Redis as hot; that is looked for every few milliseconds. The time runs from the timestamp of
-the flood's first record, taken before its batch is built, until an answer of Redis has the entry. A flood begins when
-the one before has left the short view, at a moment that has nothing to do with panes or windows; no cool-down is
-waited for, as no key comes twice.
+the flood's first record, taken before its batch is built, until an answer of Redis has the entry. A flood begins two
+to three seconds after the end of the one before, whose key has all but left the short view then and takes no part in
+its share: at a moment that has nothing to do with panes or windows. No cool-down is waited for, as no key comes twice.
 """
 
 from __future__ import annotations
