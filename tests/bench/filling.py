@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import multiprocessing
 import random
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from itertools import accumulate
+from threading import BrokenBarrierError
 from typing import TYPE_CHECKING, Any, Final
 
 from aiokafka import AIOKafkaProducer
@@ -21,6 +23,7 @@ from tests.support.topics import create_topic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from multiprocessing.synchronize import Barrier
 
 #: Values are cut from this, so that a codec finds in them what it finds in text, not one run.
 _TEXT: Final = b"thirteen byte values, or longer ones where that is asked; order 4711 of basket 17 was paid in full. "
@@ -29,6 +32,8 @@ _CHUNK: Final = 20_000
 #: Records stamped at once, less than two milliseconds of filling.
 _STAMPED: Final = 500
 _PRODUCERS: Final = 2
+#: Where records are stamped as if sent earlier, producers wait for each other after so many: none runs ahead in time.
+_STEP: Final = 2_000
 _VERY_MANY: Final = 500
 
 
@@ -128,15 +133,27 @@ def fill(bootstrap: str, traffic: Traffic) -> None:
     """Make the topic and produce everything; blocks until all is acknowledged."""
     asyncio.run(create_topic(bootstrap, traffic.topic, traffic.partitions, config(traffic.partitions)))
     spawned = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(_PRODUCERS, mp_context=spawned) as pool:
+    step = spawned.Barrier(_PRODUCERS)
+    with ProcessPoolExecutor(_PRODUCERS, mp_context=spawned, initializer=_keep_step, initargs=(step,)) as pool:
         for done in [pool.submit(_produce, bootstrap, traffic, number) for number in range(_PRODUCERS)]:
             done.result()
+
+
+#: Where the producers wait for each other, in their processes.
+_in_step: list[Barrier] = []
+
+
+def _keep_step(step: Barrier) -> None:
+    _in_step.append(step)
 
 
 def _produce(bootstrap: str, traffic: Traffic, producer: int) -> None:
     # A topic of many partitions that was made just now has no leaders for a moment.
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
-    asyncio.run(_Sender(traffic).send(bootstrap, producer))
+    try:
+        asyncio.run(_Sender(traffic).send(bootstrap, producer))
+    finally:
+        _in_step[0].abort()  # nobody waits for one that is done
 
 
 class _Sender:
@@ -170,6 +187,10 @@ class _Sender:
                     part = ranks[start : start + _STAMPED]
                     self._pack(producer, part, self._traffic.stamp_ms(self._began_ms, sent))
                     sent += len(part)
+                    if self._traffic.per_s is not None and not sent % _STEP:
+                        await self._hand_over(producer)
+                        with contextlib.suppress(BrokenBarrierError):
+                            await asyncio.to_thread(_in_step[0].wait)
                 await self._hand_over(producer)
             self._full += enumerate(self._open)
             await self._hand_over(producer)
