@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hotshard.core.panes.borders import MOST_PARTS, borders, is_of_one_window
+from hotshard.core.panes.borders import MOST_PARTS, borders
 from hotshard.core.topic import Load
 from tests.support.counting import NOW_MS, WINDOW_MS, partition_panes, slab, take, topic
 
@@ -124,22 +124,6 @@ def test_parts_of_a_slab_are_bounded_and_rise() -> None:
         cuts = found(wild)
         assert cuts == sorted(set(cuts))
         assert all(0 < place < len(wild) for place in cuts)
-
-
-@pytest.mark.parametrize(
-    ("stamps", "one"),
-    [
-        ([], True),
-        ([BEGIN_MS], True),
-        ([BEGIN_MS, BEGIN_MS + 9_999], True),
-        ([BEGIN_MS, BEGIN_MS + 10_000], False),
-        ([BEGIN_MS, BEGIN_MS + 10_000, BEGIN_MS], False),
-        ([-1, -1], True),
-        ([BEGIN_MS, None], False),
-    ],
-)
-def test_a_glance_tells_what_need_not_be_cut(stamps: list[int], one: bool) -> None:  # noqa: FBT001
-    assert is_of_one_window(stamps, WINDOW_MS) is one
 
 
 # -- panes -------------------------------------------------------------------------------------------

@@ -103,7 +103,7 @@ _WORKER: Final = (
         "grace_s",
         Number(0, 3600, whole=False),
         10.0,
-        "How long a window waits for partitions that are late.",
+        "How long a window waits for partitions that are late; six times that at most for those that catch up.",
         "s",
     ),
     Setting(

@@ -14,20 +14,11 @@ if TYPE_CHECKING:
 MOST_PARTS: Final = 64
 #: So few records at either end of a slab, a window or more from the next ones, are out of time.
 _FEW: Final = 4
-#: Where records are not in order: how far apart it is looked at, and at how many on either side.
-_STEP: Final = 64
+#: Where records are not in order: so often in a window it is looked at, how far apart, and at how many on either side.
+_LOOKS: Final = 8
+_LEAST_STEP: Final = 16
+_LARGEST_STEP: Final = 512
 _ASIDE: Final = 4
-
-
-def is_of_one_window(timestamps: Sequence[int], window_ms: int) -> bool:
-    """Whether a slab need not be cut, by its first, middle and last timestamp: so it costs nearly nothing."""
-    if not timestamps:
-        return True
-    first, half, last = timestamps[0], timestamps[len(timestamps) // 2], timestamps[-1]
-    # What is no number at all may stand there as well.
-    if not type(first) is type(half) is type(last) is int:
-        return False
-    return first // window_ms == half // window_ms == last // window_ms
 
 
 def borders(timestamps: Sequence[int], window_ms: int, now_ms: int) -> list[int]:
@@ -66,7 +57,8 @@ def _in_order(timestamps: Sequence[int], window_ms: int, now_ms: int) -> list[in
 def _by_bulk(timestamps: Sequence[int], window_ms: int, now_ms: int) -> Iterator[int]:
     """Where the median of nine goes beyond the border of the window, and that of nine further on, too."""
     last = len(timestamps) - 1
-    looks = [(place, _median(timestamps, place, now_ms)) for place in (*range(0, last, _STEP), last)]
+    step = _step(timestamps, window_ms, now_ms)
+    looks = [(place, _median(timestamps, place, now_ms)) for place in (*range(0, last, step), last)]
     looked = [(place, median) for place, median in looks if median is not None]
     if not looked:
         return
@@ -80,6 +72,14 @@ def _by_bulk(timestamps: Sequence[int], window_ms: int, now_ms: int) -> Iterator
             yield found
             next_ms = border_ms + window_ms
         before = place
+
+
+def _step(timestamps: Sequence[int], window_ms: int, now_ms: int) -> int:
+    """How far apart looks are, for some to fall into each window that the slab spans."""
+    ends = _median(timestamps, 0, now_ms), _median(timestamps, len(timestamps) - 1, now_ms)
+    begin_ms, end_ms = (stamp or 0 for stamp in ends)
+    windows = max(0, end_ms - begin_ms) // window_ms + 1
+    return min(max(_LEAST_STEP, len(timestamps) // (_LOOKS * windows)), _LARGEST_STEP)
 
 
 def _median(timestamps: Sequence[int], place: int, now_ms: int) -> int | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from hotshard.core.panes.borders import borders, is_of_one_window
+from hotshard.core.panes.borders import borders
 from hotshard.core.panes.candidates import Candidates, candidate_load
 from hotshard.core.panes.clock import PaneClock
 from hotshard.core.panes.pulse import Pulse
@@ -19,7 +19,7 @@ from hotshard.core.wire.pane import HeavyList, Pane, travelling_key
 from hotshard.errors import PaneGapError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from hotshard.core.slab import Slab
     from hotshard.core.topic import TopicSpec
@@ -101,6 +101,8 @@ class PartitionPanes:
         self._partition_of = partition_of
         self._high_watermark = start
         self._last_ms = now_ms
+        #: Begin and end of the window of the last record.
+        self._window = (0, 0)
         self._aliases: Mapping[bytes, bytes] = {}
         self._history = History()
         self._distinct_keys, self._distinct_tenants = WindowDistinct(), WindowDistinct()
@@ -147,13 +149,23 @@ class PartitionPanes:
                 f"does not continue {self.position} in generation {self._generation}"
             )
         self._aliases = aliases
-        if is_of_one_window(slab.timestamps, self._window_ms) or slab.has_holes:
-            self._count(slab, now_ms)
-            return
         begin = 0
-        for end in (*borders(slab.timestamps, self._window_ms, now_ms), len(slab)):
+        for end in self._cuts(slab, now_ms):
             self._count(slab.part(begin, end), now_ms)
             begin = end
+        self._count(slab.part(begin, len(slab)) if begin else slab, now_ms)
+
+    def _cuts(self, slab: Slab, now_ms: int) -> Sequence[int]:
+        """Where it is to be cut; nearly all slabs of live traffic are seen not to be at once, by their ends."""
+        stamps, (begin_ms, end_ms) = slab.timestamps, self._window
+        try:
+            if not stamps or (begin_ms <= stamps[0] and stamps[-1] < end_ms):
+                return ()
+            begin_ms = stamps[-1] // self._window_ms * self._window_ms
+        except TypeError:  # what is no number at all
+            begin_ms = 0
+        self._window = (begin_ms, begin_ms + self._window_ms)
+        return () if slab.has_holes else borders(stamps, self._window_ms, now_ms)
 
     def _count(self, slab: Slab, now_ms: int) -> None:
         if self._is_of_later_window(slab, now_ms):
