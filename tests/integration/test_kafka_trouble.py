@@ -11,20 +11,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from aiokafka import AIOKafkaProducer
 
-from hotshard.demo.servers import ApacheKafka, apache_missing
-from hotshard.demo.servers.kafka import Login
 from hotshard.demo.servers.ports import free_port
 from hotshard.doors.kafka.connection import KafkaConnection
 from hotshard.doors.kafka.contract import Out, TopicWanted
 from hotshard.doors.kafka.real import AioKafka
 from hotshard.errors import HotshardError, RefusedError, SettingsError, UnavailableError
 from tests.support.eventually import PATIENCE_S, eventually
-from tests.support.require import require
 from tests.support.swallowed import swallowed
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
+    from hotshard.demo.servers import ApacheKafka
     from hotshard.doors.kafka.contract import Admin, Kafka, Publisher, Speaker
 
 pytestmark = pytest.mark.integration
@@ -38,28 +36,6 @@ _IN_TIME_S = 30.0
 def quiet_client(caplog: pytest.LogCaptureFixture) -> None:
     """aiokafka shouts about an outage; the worker limits that in job/quiet.py."""
     caplog.set_level(logging.CRITICAL, logger="aiokafka")
-
-
-@pytest.fixture(scope="module")
-def locked() -> Iterator[ApacheKafka]:
-    require(apache_missing())
-    with ApacheKafka(login=Login("ann", "right")) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def _shared() -> Iterator[ApacheKafka]:
-    require(apache_missing())
-    with ApacheKafka() as server:
-        yield server
-
-
-@pytest.fixture
-def shaky(_shared: ApacheKafka) -> Iterator[ApacheKafka]:
-    """A running Kafka to stop, kill and pause; it runs again for the next test."""
-    _shared.start()
-    yield _shared
-    _shared.resume()
 
 
 def reach(address: str, *, timeout_s: float = 6, **security: Any) -> AioKafka:  # noqa: ANN401 -- passed on
@@ -97,13 +73,13 @@ async def test_a_name_that_is_no_host_is_one_clear_line() -> None:
 
 
 @pytest.mark.parametrize("password", ["wrong", "right"])
-async def test_a_wrong_password_is_refused_with_what_to_do(locked: ApacheKafka, password: str) -> None:
+async def test_a_wrong_password_is_refused_with_what_to_do(locked_kafka: ApacheKafka, password: str) -> None:
     security: dict[str, Any] = {
         "security_protocol": "SASL_PLAINTEXT",
         "sasl_username": "ann",
         "sasl_password": password,
     }
-    kafka = reach(locked.sasl_bootstrap, **security)
+    kafka = reach(locked_kafka.sasl_bootstrap, **security)
     if password == "right":
         admin = kafka.admin()
         assert await admin.partitions("t") is None
@@ -119,10 +95,10 @@ async def test_a_wrong_password_is_refused_with_what_to_do(locked: ApacheKafka, 
         assert "\n" not in message, name
 
 
-async def test_a_mechanism_that_the_broker_has_not_is_refused(locked: ApacheKafka) -> None:
+async def test_a_mechanism_that_the_broker_has_not_is_refused(locked_kafka: ApacheKafka) -> None:
     security: dict[str, Any] = {"security_protocol": "SASL_PLAINTEXT", "sasl_username": "ann", "sasl_password": "right"}
     with pytest.raises(RefusedError, match="sasl_mechanism"):
-        await reach(locked.sasl_bootstrap, sasl_mechanism="SCRAM-SHA-256", **security).admin().partitions("t")
+        await reach(locked_kafka.sasl_bootstrap, sasl_mechanism="SCRAM-SHA-256", **security).admin().partitions("t")
 
 
 async def test_tls_to_a_broker_without_it_is_told(kafka: ApacheKafka) -> None:
@@ -183,10 +159,10 @@ class Parts:
 
 
 @pytest.fixture
-async def parts(shaky: ApacheKafka, fresh_topic_name: str) -> AsyncIterator[Parts]:
-    kafka = reach(shaky.bootstrap, timeout_s=3)
+async def parts(shaky_kafka: ApacheKafka, fresh_topic_name: str) -> AsyncIterator[Parts]:
+    kafka = reach(shaky_kafka.bootstrap, timeout_s=3)
     found = Parts(kafka, fresh_topic_name, kafka.publisher(), kafka.speaker(fresh_topic_name), kafka.admin())
-    admin = reach(shaky.bootstrap, timeout_s=20).admin()
+    admin = reach(shaky_kafka.bootstrap, timeout_s=20).admin()
     await admin.ensure(TopicWanted(name=fresh_topic_name, partitions=1))
     await admin.stop()
     await eventually(found.takes_and_says)
@@ -204,15 +180,15 @@ async def works(call: Awaitable[object]) -> bool:
 
 
 async def test_all_parts_go_on_by_themselves_after_kafka_was_stopped_and_started(
-    shaky: ApacheKafka, parts: Parts
+    shaky_kafka: ApacheKafka, parts: Parts
 ) -> None:
     following = parts.kafka.reader().follow(parts.topic)
     seen = len(await anext(following))
-    shaky.stop()
+    shaky_kafka.stop()
     assert not await parts.publishes()
     assert not await parts.says()
     assert not await parts.looks()
-    shaky.start()
+    shaky_kafka.start()
     for part_works in (parts.publishes, parts.takes_and_says, parts.looks):
         await eventually(part_works)
     async with asyncio.timeout(PATIENCE_S):
@@ -223,14 +199,14 @@ async def test_all_parts_go_on_by_themselves_after_kafka_was_stopped_and_started
 
 
 async def test_a_kafka_that_hangs_ends_every_call_in_time_and_nothing_dropped_comes_late(
-    shaky: ApacheKafka, parts: Parts
+    shaky_kafka: ApacheKafka, parts: Parts
 ) -> None:
-    shaky.pause()
+    shaky_kafka.pause()
     for part_works in (parts.publishes, parts.says, parts.reads):
         async with asyncio.timeout(_IN_TIME_S):
             assert not await part_works()
     assert not await parts.says()
-    shaky.resume()
+    shaky_kafka.resume()
     await eventually(parts.publishes)
     await eventually(parts.takes_and_says)
     before = await parts.count()
@@ -239,8 +215,8 @@ async def test_a_kafka_that_hangs_ends_every_call_in_time_and_nothing_dropped_co
     assert await parts.count() == before
 
 
-async def test_an_open_transaction_that_does_not_end_is_told_in_time(shaky: ApacheKafka, parts: Parts) -> None:
-    dying = AIOKafkaProducer(bootstrap_servers=shaky.bootstrap, transactional_id=f"{parts.topic}-other")
+async def test_an_open_transaction_that_does_not_end_is_told_in_time(shaky_kafka: ApacheKafka, parts: Parts) -> None:
+    dying = AIOKafkaProducer(bootstrap_servers=shaky_kafka.bootstrap, transactional_id=f"{parts.topic}-other")
     await dying.start()
     await dying.begin_transaction()
     await dying.send_and_wait(parts.topic, b"open", b"k", 0)
@@ -251,21 +227,23 @@ async def test_an_open_transaction_that_does_not_end_is_told_in_time(shaky: Apac
     assert await parts.count() == 2
 
 
-async def test_ending_while_kafka_is_away_does_not_hang(shaky: ApacheKafka, parts: Parts) -> None:
-    shaky.kill()
+async def test_ending_while_kafka_is_away_does_not_hang(shaky_kafka: ApacheKafka, parts: Parts) -> None:
+    shaky_kafka.kill()
     async with asyncio.timeout(_IN_TIME_S):
         await parts.close()
 
 
-async def test_a_cancelled_call_leaves_a_speaker_that_must_be_taken_again(shaky: ApacheKafka, parts: Parts) -> None:
-    shaky.pause()
+async def test_a_cancelled_call_leaves_a_speaker_that_must_be_taken_again(
+    shaky_kafka: ApacheKafka, parts: Parts
+) -> None:
+    shaky_kafka.pause()
     saying = asyncio.create_task(parts.says())
     done, _ = await asyncio.wait([saying], timeout=0.2)
     assert not done
     saying.cancel()
     with pytest.raises(asyncio.CancelledError):
         await saying
-    shaky.resume()
+    shaky_kafka.resume()
     with pytest.raises(UnavailableError, match="taken again"):
         await parts.speaker.say([Out(parts.topic, b"v")])
     await eventually(parts.takes_and_says)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-import random
-import time
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 import pytest
-from aiokafka import AIOKafkaProducer
 
-from hotshard import AsyncRegistry, base_key, describe_skew, partition_key, shard
+from hotshard import AsyncRegistry, base_key, describe_skew
 from hotshard.core.wire.event import EventType, Finding, PlanChange
 from tests.support.eventually import eventually
 from tests.support.exactness import counted, told
 from tests.support.topics import create_topic, read_topic
+from tests.support.traffic import HOT, Traffic
 from tests.support.workers import Install, WorkerProcess
 
 if TYPE_CHECKING:
@@ -29,22 +26,10 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.integration
 
 PARTITIONS = 12
-HOT = partition_key("noisy", "stream")
+PER_S = 2000
+#: The hot key's part of the load, while it is hot.
+FLOOD = 0.3
 POLICY = {"hold_s": 3, "off_s": 2, "resize_s": 2}
-
-
-async def traffic(producer: AIOKafkaProducer, topic: str, *, seconds: float, flood: float, per_s: int = 3000) -> int:
-    """200 tenants, and one key with ``flood`` of the load; returns how many records were sent."""
-    rng, sent = random.Random(7), 0  # noqa: S311 - nothing is secret here
-    began = time.monotonic()
-    while (elapsed := time.monotonic() - began) < seconds:
-        while sent < elapsed * per_s:
-            key = HOT if rng.random() < flood else partition_key(f"t{rng.randrange(200)}", f"e{rng.randrange(50)}")
-            await producer.send(topic, key=key.encode(), value=b"x" * 20)
-            sent += 1
-        await asyncio.sleep(0.01)
-    await producer.flush()
-    return sent
 
 
 @pytest.fixture
@@ -56,7 +41,7 @@ async def install(kafka: ApacheKafka, redis_server: RedisServer, fresh_topic_nam
         redis_server.url,
         f"{fresh_topic_name}-hs",
         {fresh_topic_name: {"ordering": "none", "mode": "active", **POLICY}},
-        {"window_s": 2, "grace_s": 5},
+        {"window_s": 2, "grace_s": 2},
     )
 
 
@@ -73,20 +58,23 @@ async def test_a_flood_is_named_split_over_distinct_partitions_and_let_go(
     install: Install, worker: WorkerProcess
 ) -> None:
     (topic,) = install.topics
-    async with AsyncRegistry(install.redis_url, namespace=install.name) as registry:
-        producer = shard(AIOKafkaProducer(bootstrap_servers=install.bootstrap, linger_ms=5), registry)
-        await producer.start()
-        sent = await traffic(producer, topic, seconds=4, flood=0.0)
-        sent += await traffic(producer, topic, seconds=10, flood=0.3)
-        assert len(registry.shards_of(topic, HOT)) > 2
-        sent += await traffic(producer, topic, seconds=14, flood=0.0)
-        await producer.stop()
+    async with (
+        AsyncRegistry(install.redis_url, namespace=install.name) as registry,
+        Traffic(install.bootstrap, topic, per_s=PER_S, registry=registry) as traffic,
+    ):
+        await eventually(lambda: traffic.acked > 2 * PER_S)
+        traffic.flood = FLOOD
+        await eventually(lambda: len(registry.shards_of(topic, HOT)) > 2)
+        traffic.places.clear()
+        await eventually(lambda: traffic.places.total() > 7 * FLOOD * PER_S)
+        traffic.flood = 0.0
+        await eventually(lambda: _is_let_go(install))
+        sent = await traffic.stop()
     found = await told(install)
     detected = next((event.data for event in found if event.type is EventType.HOTKEY_DETECTED), None)
     assert isinstance(detected, Finding), worker.log
     assert detected.key == HOT
     plans = [event.data for event in found if event.type is EventType.PLAN_ACTIVATED]
-    assert EventType.PLAN_RETIRED in {event.type for event in found}, worker.log
     await eventually(lambda: _all_counted(install, topic, sent))
     records = await read_topic(install.bootstrap, topic)
     assert len(records) == sent
@@ -122,6 +110,10 @@ def assert_bounds_hold(reports: Sequence[WindowReport], records: Sequence[Stored
         assert {key for key, count in exact.items() if count > report.threshold} <= {row.key for row in report.keys}
         assert [row for row in report.keys if not row.lower <= exact[row.key or ""] <= row.upper] == []
     assert any(HOT in {row.key for row in report.keys} for report in reports)
+
+
+async def _is_let_go(install: Install) -> bool:
+    return EventType.PLAN_RETIRED in {event.type for event in await told(install)}
 
 
 async def _all_counted(install: Install, topic: str, sent: int) -> bool:

@@ -120,39 +120,39 @@ async def _more_reported(install: Install, topic: str, than: int) -> bool:
 
 
 async def test_the_worker_goes_on_by_itself_when_kafka_is_stopped_or_killed_and_comes_back(
-    own_kafka: ApacheKafka, redis_server: RedisServer, fresh_topic_name: str, tmp_path: Path
+    shaky_kafka: ApacheKafka, redis_server: RedisServer, fresh_topic_name: str, tmp_path: Path
 ) -> None:
     topic = fresh_topic_name
-    install = await make_install(own_kafka, redis_server, topic, tmp_path)
+    install = await make_install(shaky_kafka, redis_server, topic, tmp_path)
     worker, late = WorkerProcess(install), WorkerProcess(install, 1)
     try:
         worker.start()
         await worker.assigned()
         async with Traffic(install.bootstrap, topic) as traffic:
             await eventually(lambda: _more_reported(install, topic, 0))
-            own_kafka.stop()
+            shaky_kafka.stop()
             late.start()
             await worker.says("waiting for")
             line = await late.says("waiting for Kafka")
-            assert own_kafka.bootstrap in line
+            assert shaky_kafka.bootstrap in line
             assert late.stop() == 0
-            own_kafka.start()
+            shaky_kafka.start()
             await _grows(traffic)
             reported = traffic.acked
             await eventually(lambda: _more_reported(install, topic, reported))
 
-            own_kafka.pause()
+            shaky_kafka.pause()
             assert worker.stop() == 0
-            own_kafka.resume()
+            shaky_kafka.resume()
             worker.start()
             await worker.assigned()
 
-            own_kafka.kill()
+            shaky_kafka.kill()
             await worker.says("waiting for")
             assert worker.stop() == 0
             late.start()
             await late.says("waiting for Kafka")
-            own_kafka.start()
+            shaky_kafka.start()
             await late.assigned()
             await assert_exact(install, topic, traffic)
         assert late.stop() == 0

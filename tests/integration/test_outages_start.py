@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
-from hotshard.demo.servers import ApacheKafka, RedisServer, free_port
-from hotshard.demo.servers.kafka import Login
+from hotshard.demo.servers import RedisServer, free_port
 from hotshard.doors.kafka.connection import KafkaConnection
 from hotshard.doors.kafka.real import AioKafka
 from tests.support.eventually import eventually
@@ -23,6 +22,8 @@ from tests.support.workers import Install, WorkerProcess
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from hotshard.demo.servers import ApacheKafka
 
 
 pytestmark = pytest.mark.integration
@@ -57,17 +58,19 @@ async def only_line(worker: WorkerProcess) -> str:
     return line
 
 
-@pytest.mark.usefixtures("needs_kafka")
 async def test_a_wrong_password_ends_the_start_with_one_line(
-    redis_server: RedisServer, fresh_topic_name: str, tmp_path: Path, worker_at: list[WorkerProcess]
+    locked_kafka: ApacheKafka,
+    redis_server: RedisServer,
+    fresh_topic_name: str,
+    tmp_path: Path,
+    worker_at: list[WorkerProcess],
 ) -> None:
     login = {"security_protocol": "SASL_PLAINTEXT", "sasl_username": "ann", "sasl_password": "wr0ng"}
-    with ApacheKafka(login=Login("ann", "right")) as locked:
-        install = install_at(locked.sasl_bootstrap, redis_server.url, fresh_topic_name, tmp_path, mirror=login)
-        line = await only_line(begin(worker_at, install))
-        assert "refused the connection" in line
-        assert "check sasl_username (ann), sasl_password" in line
-        assert "wr0ng" not in line
+    install = install_at(locked_kafka.sasl_bootstrap, redis_server.url, fresh_topic_name, tmp_path, mirror=login)
+    line = await only_line(begin(worker_at, install))
+    assert "refused the connection" in line
+    assert "check sasl_username (ann), sasl_password" in line
+    assert "wr0ng" not in line
 
 
 async def test_a_wrong_address_is_told_in_one_line_and_waited_for(

@@ -30,7 +30,7 @@ async def test_two_processes_share_the_work_and_survive_a_kill_of_one_and_of_the
 ) -> None:
     topic = fresh_topic_name
     await create_topic(kafka.bootstrap, topic, PARTITIONS)
-    settings = {"window_s": 1, "grace_s": 2, "processes": 2, "session_timeout_s": 6}
+    settings = {"window_s": 1, "grace_s": 2, "processes": 2, "session_timeout_s": 2}
     install = Install(tmp_path, kafka.bootstrap, redis_server.url, f"{topic}-hs", {topic: {}}, settings)
     worker = WorkerProcess(install)
     try:

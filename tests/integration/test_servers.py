@@ -22,7 +22,6 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from hotshard.demo.servers import (
     ApacheKafka,
     EmbeddedKafka,
-    Login,
     RedisServer,
     choose_kafka,
     choose_redis,
@@ -73,38 +72,42 @@ async def test_kafka_refuses_to_make_topics_by_itself(kafka: ApacheKafka, fresh_
             await producer.send_and_wait(fresh_topic_name, b"v")
 
 
-async def test_kafka_keeps_its_data_through_stop_and_kill(own_kafka: ApacheKafka) -> None:
-    await create_topic(own_kafka.bootstrap, "kept")
-    address = own_kafka.bootstrap
-    for number, down in enumerate((own_kafka.stop, own_kafka.kill)):
-        await produce(address, "kept", [Sent(b"k", b"%d" % number)], acks="all")
+async def test_kafka_keeps_its_data_through_stop_and_kill(shaky_kafka: ApacheKafka, fresh_topic_name: str) -> None:
+    await create_topic(shaky_kafka.bootstrap, fresh_topic_name)
+    address = shaky_kafka.bootstrap
+    for number, down in enumerate((shaky_kafka.stop, shaky_kafka.kill)):
+        await produce(address, fresh_topic_name, [Sent(b"k", b"%d" % number)], acks="all")
         await asyncio.to_thread(down)
-        assert not own_kafka.running
-        await asyncio.to_thread(own_kafka.start)
-    assert own_kafka.bootstrap == address
-    assert _values(await read_topic(address, "kept")) == [b"0", b"1"]
+        assert not shaky_kafka.running
+        await asyncio.to_thread(shaky_kafka.start)
+    assert shaky_kafka.bootstrap == address
+    assert _values(await read_topic(address, fresh_topic_name)) == [b"0", b"1"]
 
 
-async def test_a_paused_kafka_answers_nothing_and_goes_on_where_it_was(own_kafka: ApacheKafka) -> None:
-    await create_topic(own_kafka.bootstrap, "paused")
-    own_kafka.pause()
-    assert not own_kafka.ready()
-    own_kafka.resume()
-    await produce(own_kafka.bootstrap, "paused", [Sent(b"k", b"after")])
-    assert _values(await read_topic(own_kafka.bootstrap, "paused")) == [b"after"]
+async def test_a_paused_kafka_answers_nothing_and_goes_on_where_it_was(
+    shaky_kafka: ApacheKafka, fresh_topic_name: str
+) -> None:
+    await create_topic(shaky_kafka.bootstrap, fresh_topic_name)
+    shaky_kafka.pause()
+    assert not shaky_kafka.ready()
+    shaky_kafka.resume()
+    await produce(shaky_kafka.bootstrap, fresh_topic_name, [Sent(b"k", b"after")])
+    assert _values(await read_topic(shaky_kafka.bootstrap, fresh_topic_name)) == [b"after"]
 
 
-@pytest.mark.usefixtures("needs_kafka")
-async def test_the_sasl_listener_knows_its_user_and_nobody_else() -> None:
-    with ApacheKafka(login=Login("alice", "wonder")) as server:
-        login = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN", "sasl_plain_username": "alice"}
-        await create_topic(server.bootstrap, "secret")
-        await produce(server.sasl_bootstrap, "secret", [Sent(b"k", b"in")], sasl_plain_password="wonder", **login)
-        wrong = AIOKafkaProducer(bootstrap_servers=server.sasl_bootstrap, sasl_plain_password="guess", **login)
-        with pytest.raises(KafkaConnectionError):
-            await wrong.start()
-        await wrong.stop()
-        assert _values(await read_topic(server.bootstrap, "secret")) == [b"in"]
+async def test_the_sasl_listener_knows_its_user_and_nobody_else(
+    locked_kafka: ApacheKafka, fresh_topic_name: str
+) -> None:
+    login = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN", "sasl_plain_username": "ann"}
+    await create_topic(locked_kafka.bootstrap, fresh_topic_name)
+    await produce(
+        locked_kafka.sasl_bootstrap, fresh_topic_name, [Sent(b"k", b"in")], sasl_plain_password="right", **login
+    )
+    wrong = AIOKafkaProducer(bootstrap_servers=locked_kafka.sasl_bootstrap, sasl_plain_password="guess", **login)
+    with pytest.raises(KafkaConnectionError):
+        await wrong.start()
+    await wrong.stop()
+    assert _values(await read_topic(locked_kafka.bootstrap, fresh_topic_name)) == [b"in"]
 
 
 def test_redis_comes_back_empty_on_the_same_port(own_redis: RedisServer) -> None:

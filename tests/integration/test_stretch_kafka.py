@@ -15,7 +15,7 @@ from aiokafka.admin import RecordsToDelete
 
 from hotshard.cli.inputs import Input, add_input_flags, open_input
 from hotshard.core.topic import KeyLayout, PartitionsFrom
-from hotshard.demo.servers import ApacheKafka, Login, free_port
+from hotshard.demo.servers import free_port
 from hotshard.doors.kafka.connection import KafkaConnection
 from hotshard.doors.kafka.real import AioKafka
 from hotshard.doors.kafka.stretch import StretchRecords
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hotshard.core.slab import Slab
+    from hotshard.demo.servers import ApacheKafka
 
 pytestmark = pytest.mark.integration
 
@@ -301,14 +302,16 @@ async def test_tenants_stand_where_the_settings_say(kafka: ApacheKafka, fresh_to
     assert parts == list(range(100))
 
 
-async def test_reading_goes_on_after_an_outage_and_ends_with_one_that_lasts(own_kafka: ApacheKafka) -> None:
-    await create_topic(own_kafka.bootstrap, "large", 1)
+async def test_reading_goes_on_after_an_outage_and_ends_with_one_that_lasts(
+    shaky_kafka: ApacheKafka, fresh_topic_name: str
+) -> None:
+    await create_topic(shaky_kafka.bootstrap, fresh_topic_name, 1)
     # more than is fetched at once, twice over
-    await produce(own_kafka.bootstrap, "large", [Sent(b"k", b"v" * 1000)] * 12_000, linger_ms=20)
+    await produce(shaky_kafka.bootstrap, fresh_topic_name, [Sent(b"k", b"v" * 1000)] * 12_000, linger_ms=20)
 
     def read_through(trouble: Callable[[], None], timeout_s: float) -> int:
-        kafka = AioKafka(KafkaConnection(bootstrap_servers=(own_kafka.bootstrap,)), timeout_s=timeout_s)
-        records = StretchRecords(kafka.stretches(), "large", now_ms=now_ms(), last_ms=None)
+        kafka = AioKafka(KafkaConnection(bootstrap_servers=(shaky_kafka.bootstrap,)), timeout_s=timeout_s)
+        records = StretchRecords(kafka.stretches(), fresh_topic_name, now_ms=now_ms(), last_ms=None)
         with contextlib.closing(records):
             slabs = iter(records)
             first = next(slabs)
@@ -316,12 +319,12 @@ async def test_reading_goes_on_after_an_outage_and_ends_with_one_that_lasts(own_
             return len(first) + sum(map(len, slabs))
 
     def restart() -> None:
-        own_kafka.kill()
-        own_kafka.start()
+        shaky_kafka.kill()
+        shaky_kafka.start()
 
     assert await asyncio.to_thread(read_through, restart, 30) == 12_000
     with pytest.raises(UnavailableError, match="does not answer"):
-        await asyncio.to_thread(read_through, own_kafka.kill, 2)
+        await asyncio.to_thread(read_through, shaky_kafka.kill, 2)
 
 
 async def test_an_interrupted_reading_lets_go_of_its_connections(kafka: ApacheKafka, fresh_topic_name: str) -> None:
@@ -337,15 +340,16 @@ async def test_an_interrupted_reading_lets_go_of_its_connections(kafka: ApacheKa
     assert await asyncio.to_thread(begin) == 1000
 
 
-async def test_a_login_comes_from_the_settings(tmp_path: Path) -> None:
-    with ApacheKafka(login=Login("reader", "right")) as server:
-        await create_topic(server.bootstrap, "orders", 1)
-        await produce(server.bootstrap, "orders", [Sent(b"k")] * 10)
-        settings = tmp_path / "settings.toml"
-        words = (f"kafka://{server.sasl_bootstrap}/orders", "--config", str(settings))
-        login = '[mirror]\nsecurity_protocol = "SASL_PLAINTEXT"\nsasl_username = "reader"\nsasl_password = "{}"\n'
-        settings.write_text(login.format("right"))
-        assert sum(map(len, await read(*words))) == 10
-        settings.write_text(login.format("wrong"))
-        with pytest.raises(RefusedError, match=r"refused the connection .* check sasl_username"):
-            await read(*words)
+async def test_a_login_comes_from_the_settings(
+    locked_kafka: ApacheKafka, fresh_topic_name: str, tmp_path: Path
+) -> None:
+    await create_topic(locked_kafka.bootstrap, fresh_topic_name, 1)
+    await produce(locked_kafka.bootstrap, fresh_topic_name, [Sent(b"k")] * 10)
+    settings = tmp_path / "settings.toml"
+    words = (f"kafka://{locked_kafka.sasl_bootstrap}/{fresh_topic_name}", "--config", str(settings))
+    login = '[mirror]\nsecurity_protocol = "SASL_PLAINTEXT"\nsasl_username = "ann"\nsasl_password = "{}"\n'
+    settings.write_text(login.format("right"))
+    assert sum(map(len, await read(*words))) == 10
+    settings.write_text(login.format("wrong"))
+    with pytest.raises(RefusedError, match=r"refused the connection .* check sasl_username"):
+        await read(*words)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -21,7 +20,7 @@ from tests.support.topics import Sent, create_topic, produce, producing, send_al
 from tests.support.workers import Install, WorkerProcess
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Awaitable, Callable, Iterable
     from pathlib import Path
 
     from hotshard.core.slab import Slab
@@ -135,8 +134,8 @@ async def test_a_tenant_hot_through_lukewarm_keys_is_named_and_no_key_of_it_is(
     try:
         worker.start()
         await worker.assigned()
-        await _send(kafka.bootstrap, crowds, seconds=4, noisy=0.0)
-        await _send(kafka.bootstrap, crowds, seconds=6, noisy=0.5)
+        await _send(kafka.bootstrap, crowds, noisy=0.0, until=lambda: _reported(install, crowds))
+        await _send(kafka.bootstrap, crowds, noisy=0.5, until=lambda: _lasting(install, crowds))
         await eventually(lambda: _all_counted(install, crowds))
         events = await told(install)
         for topic, crowd in crowds.items():
@@ -150,15 +149,28 @@ async def test_a_tenant_hot_through_lukewarm_keys_is_named_and_no_key_of_it_is(
         worker.end()
 
 
-async def _send(bootstrap: str, crowds: dict[str, Crowd], *, seconds: float, noisy: float) -> None:
-    """About 1,500 records a second to each topic."""
-    async with producing(bootstrap, linger_ms=5) as producer:
-        end_s = time.monotonic() + seconds
-        while time.monotonic() < end_s:
+async def _send(
+    bootstrap: str, crowds: dict[str, Crowd], *, noisy: float, until: Callable[[], Awaitable[bool]]
+) -> None:
+    """About 1,500 records a second to each topic, until it is so."""
+    async with producing(bootstrap, linger_ms=5) as producer, asyncio.TaskGroup() as beside:
+        waiting = beside.create_task(eventually(until))
+        while not waiting.done():
             for topic, crowd in crowds.items():
                 one = crowd.in_header if topic.endswith("-h") else crowd.in_value
                 await send_all(producer, topic, [one(noisy=noisy) for _ in range(150)])
             await asyncio.sleep(0.1)  # the pace of the traffic, nothing that is waited for
+
+
+async def _reported(install: Install, crowds: dict[str, Crowd]) -> bool:
+    """Whether there is a report of each."""
+    return all([(await counted(install.bootstrap, install.windows, topic)).records for topic in crowds])
+
+
+async def _lasting(install: Install, crowds: dict[str, Crowd]) -> bool:
+    """Whether each has been said to have a hot tenant for longer than a burst."""
+    found = [(await counted(install.bootstrap, install.windows, topic)).reports for topic in crowds]
+    return all("hot_tenant" in {report.cause for report in reports} for reports in found)
 
 
 async def _all_counted(install: Install, crowds: dict[str, Crowd]) -> bool:
@@ -178,7 +190,7 @@ def _assert_named(events: list[Event], topic: str) -> None:
     assert isinstance(hot, Finding)
     assert (hot.key, hot.tenant) == ("noisy", "noisy")
     assert hot.treatment in {"isolate", "throttle"}
-    assert 0.2 < hot.share < 0.6
+    assert 0.1 < hot.share < 0.6
 
 
 def _assert_reported(reports: list[WindowReport], crowd: Crowd) -> None:
@@ -198,7 +210,7 @@ def _assert_reported(reports: list[WindowReport], crowd: Crowd) -> None:
     assert max(report.distinct_keys or 0 for report in reports) > 500
     # At first it may be a burst; then it lasts.
     assert {report.cause for report in reports if report.hot_tenants} <= {"", "burst", "hot_tenant"}
-    lasting = [report for report in reports if report.cause == "hot_tenant"]
+    lasting = [report for report in reports if report.cause == "hot_tenant" and report.records > 1_000]
     assert lasting
     assert {report.treatment for report in lasting} <= {"isolate", "throttle"}
     assert all(report.numbers["largest_key"] < 0.05 and report.numbers["keys"] > 100 for report in lasting)

@@ -56,29 +56,29 @@ async def test_records_with_damaged_headers_all_count(
 
 @BOTH_WAYS
 async def test_a_batch_that_the_disk_has_damaged_is_skipped_counted_and_said_once(
-    own_kafka: ApacheKafka, *, slabs: bool, caplog: pytest.LogCaptureFixture
+    kafka: ApacheKafka, fresh_topic_name: str, *, slabs: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    at = own_kafka.bootstrap
-    await create_topic(at, "t", 2)
+    at, name = kafka.bootstrap, fresh_topic_name
+    await create_topic(at, name, 2)
     for turn in range(5):
-        await produce(at, "t", [*_rows(20, b"turn%d" % turn), Sent(b"other", b"v", 1)], linger_ms=100)
-    log_file = own_kafka.folder / "data" / "t-0" / "00000000000000000000.log"
+        await produce(at, name, [*_rows(20, b"turn%d" % turn), Sent(b"other", b"v", 1)], linger_ms=100)
+    log_file = kafka.folder / "data" / f"{name}-0" / "00000000000000000000.log"
     whole = log_file.read_bytes()
     place = whole.index(b"turn2") + 2
     with log_file.open("r+b") as file:
         file.seek(place)
         file.write(bytes([whole[place] ^ 0xFF]))
     with caplog.at_level(logging.WARNING, "hotshard.transport"):
-        async with mirroring(at, "t", group="g", slabs=slabs) as mirror:
-            await mirror.until({TP("t", 0): 100, TP("t", 1): 5})
+        async with mirroring(at, name, group=name, slabs=slabs) as mirror:
+            await mirror.until({TP(name, 0): 100, TP(name, 1): 5})
             mirror.assert_tiled()
             assert mirror.skipped() == 20
-            assert {key for key in mirror.keys("t") if key} == {b"turn0", b"turn1", b"turn3", b"turn4", b"other"}
-            assert len(mirror.keys("t")) == 85
-            await produce(at, "t", _rows(5))
-            await mirror.until({TP("t", 0): 105})
+            assert {key for key in mirror.keys(name) if key} == {b"turn0", b"turn1", b"turn3", b"turn4", b"other"}
+            assert len(mirror.keys(name)) == 85
+            await produce(at, name, _rows(5))
+            await mirror.until({TP(name, 0): 105})
     (said,) = [text for record in caplog.records if "damaged" in (text := record.getMessage())]
-    assert "t[0]: a damaged batch at offset 40" in said
+    assert f"{name}[0]: a damaged batch at offset 40" in said
     assert "20 records skipped" in said
 
 

@@ -10,7 +10,6 @@ import pytest
 from aiokafka.errors import GroupAuthorizationFailedError, KafkaError
 from faust.types import TP
 
-from hotshard.demo.servers import ApacheKafka
 from hotshard.job.quiet import limit_loggers
 from tests.support.eventually import PATIENCE_S, eventually
 from tests.support.mirror import Mirror, ends_of, make_mirror, mirroring, running
@@ -19,6 +18,8 @@ from tests.support.topics import Sent, admin, create_topic, produce
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from hotshard.demo.servers import ApacheKafka
 
 pytestmark = pytest.mark.integration
 
@@ -48,67 +49,72 @@ def _fine(mirror: Mirror) -> bool:
 
 
 @BOTH_WAYS
-async def test_a_broker_that_is_stopped_and_started_is_waited_for(own_kafka: ApacheKafka, *, slabs: bool) -> None:
-    at = own_kafka.bootstrap
-    await create_topic(at, "t", 2)
-    await _send(at, "t", 100)
-    async with mirroring(at, "t", group="g", slabs=slabs) as mirror:
-        await mirror.until({TP("t", 0): 50, TP("t", 1): 50})
+async def test_a_broker_that_is_stopped_and_started_is_waited_for(
+    shaky_kafka: ApacheKafka, fresh_topic_name: str, *, slabs: bool
+) -> None:
+    at, name = shaky_kafka.bootstrap, fresh_topic_name
+    await create_topic(at, name, 2)
+    await _send(at, name, 100)
+    async with mirroring(at, name, group=name, slabs=slabs) as mirror:
+        await mirror.until({TP(name, 0): 50, TP(name, 1): 50})
         generation = mirror.consumer.generation
-        await _blocking(own_kafka.kill)
+        await _blocking(shaky_kafka.kill)
         async with asyncio.timeout(_IN_TIME_S):
-            assert not await mirror.consumer.commit_once({TP("t", 0): 50}, generation)
-        await _blocking(own_kafka.start)
-        await _send(at, "t", 100)
-        await mirror.until({TP("t", 0): 100, TP("t", 1): 100})
+            assert not await mirror.consumer.commit_once({TP(name, 0): 50}, generation)
+        await _blocking(shaky_kafka.start)
+        await _send(at, name, 100)
+        await mirror.until({TP(name, 0): 100, TP(name, 1): 100})
         assert _fine(mirror)
-        assert await _eventual_commit(mirror, {TP("t", 0): 100, TP("t", 1): 100})
+        assert await _eventual_commit(mirror, {TP(name, 0): 100, TP(name, 1): 100})
 
 
 async def _eventual_commit(mirror: Mirror, offsets: dict[TP, int]) -> bool:
     return await eventually(lambda: mirror.consumer.commit_once(offsets, mirror.consumer.generation))
 
 
-async def test_a_broker_that_hangs_is_waited_for(own_kafka: ApacheKafka) -> None:
-    at = own_kafka.bootstrap
-    await create_topic(at, "t", 2)
-    await _send(at, "t", 100)
-    mirror = make_mirror(at, ["t"], group="g", request_timeout_s=1.5, session_timeout_s=_SESSION_S)
+async def test_a_broker_that_hangs_is_waited_for(shaky_kafka: ApacheKafka, fresh_topic_name: str) -> None:
+    at, name = shaky_kafka.bootstrap, fresh_topic_name
+    await create_topic(at, name, 2)
+    await _send(at, name, 100)
+    mirror = make_mirror(at, [name], group=name, request_timeout_s=1.5, session_timeout_s=_SESSION_S)
     async with running(mirror):
-        await mirror.until({TP("t", 0): 50, TP("t", 1): 50})
-        own_kafka.pause()
+        await mirror.until({TP(name, 0): 50, TP(name, 1): 50})
+        shaky_kafka.pause()
         async with asyncio.timeout(_IN_TIME_S):
-            assert not await mirror.consumer.commit_once({TP("t", 0): 50}, mirror.consumer.generation)
+            assert not await mirror.consumer.commit_once({TP(name, 0): 50}, mirror.consumer.generation)
         await asyncio.sleep(1.5 * _SESSION_S)  # past the session
-        own_kafka.resume()
-        await _send(at, "t", 100)
-        await mirror.until({TP("t", 0): 100, TP("t", 1): 100})
+        shaky_kafka.resume()
+        await _send(at, name, 100)
+        await mirror.until({TP(name, 0): 100, TP(name, 1): 100})
         assert _fine(mirror)
-        assert await _eventual_commit(mirror, {TP("t", 0): 100, TP("t", 1): 100})
+        assert await _eventual_commit(mirror, {TP(name, 0): 100, TP(name, 1): 100})
 
 
-async def test_a_broker_that_is_not_there_at_start_is_waited_for() -> None:
-    with ApacheKafka() as server:
-        at = server.bootstrap
-        await create_topic(at, "t", 2)
-        await _send(at, "t", 100)
-        server.kill()
-        mirror = make_mirror(at, ["t"], group="g")
-        starting = asyncio.ensure_future(mirror.app.start())
-        await eventually(lambda: mirror.app.consumer.started)
-        await _blocking(server.start)
-        await asyncio.wait_for(starting, PATIENCE_S)
-        await mirror.until({TP("t", 0): 50, TP("t", 1): 50})
-        await mirror.app.stop()
+async def test_a_broker_that_is_not_there_at_start_is_waited_for(
+    shaky_kafka: ApacheKafka, fresh_topic_name: str
+) -> None:
+    at, name = shaky_kafka.bootstrap, fresh_topic_name
+    await create_topic(at, name, 2)
+    await _send(at, name, 100)
+    shaky_kafka.kill()
+    mirror = make_mirror(at, [name], group=name)
+    starting = asyncio.ensure_future(mirror.app.start())
+    await eventually(lambda: mirror.app.consumer.started)
+    await _blocking(shaky_kafka.start)
+    await asyncio.wait_for(starting, PATIENCE_S)
+    await mirror.until({TP(name, 0): 50, TP(name, 1): 50})
+    await mirror.app.stop()
 
 
-async def test_stopping_while_the_broker_is_not_there_takes_little_time(own_kafka: ApacheKafka) -> None:
-    at = own_kafka.bootstrap
-    await create_topic(at, "t", 2)
-    never, running_one = make_mirror(at, ["t"], group="never"), make_mirror(at, ["t"], group="g")
+async def test_stopping_while_the_broker_is_not_there_takes_little_time(
+    shaky_kafka: ApacheKafka, fresh_topic_name: str
+) -> None:
+    at, name = shaky_kafka.bootstrap, fresh_topic_name
+    await create_topic(at, name, 2)
+    never, running_one = make_mirror(at, [name], group=f"{name}-never"), make_mirror(at, [name], group=name)
     await running_one.app.start()
     await running_one.until_assigned()
-    own_kafka.pause()
+    shaky_kafka.pause()
     starting = asyncio.ensure_future(never.app.start())
     await eventually(lambda: never.app.consumer.started)
     async with asyncio.timeout(_IN_TIME_S):

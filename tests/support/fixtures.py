@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hotshard.demo.servers import ApacheKafka, EmbeddedKafka, RedisServer, apache_missing
+from hotshard.demo.servers import ApacheKafka, EmbeddedKafka, Login, RedisServer, apache_missing
 from hotshard.demo.servers.embedded import embedded_missing
 from hotshard.demo.servers.redis import installed_redis
 from tests.support.require import require
@@ -71,12 +71,35 @@ def redis_server() -> Iterator[RedisServer]:
         yield server
 
 
+@pytest.fixture(scope="session")
+def locked_kafka() -> Iterator[ApacheKafka]:
+    """One that also listens for SASL/PLAIN, for the user ``ann`` with the password ``right``; never stopped either."""
+    require(_kafka_missing())
+    with ApacheKafka(login=Login("ann", "right")) as server:
+        yield server
+
+
 @pytest.fixture
 def own_kafka() -> Iterator[ApacheKafka]:
-    """A running Apache Kafka of the test's own, to stop, kill and pause; about 4 s."""
+    """A running Apache Kafka of the test's own, on which nothing has been done yet; about 4 s."""
     require(_kafka_missing())
     with ApacheKafka() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def _unsteady_kafka() -> Iterator[ApacheKafka]:
+    require(_kafka_missing())
+    with ApacheKafka() as server:
+        yield server
+
+
+@pytest.fixture
+def shaky_kafka(_unsteady_kafka: ApacheKafka) -> Iterator[ApacheKafka]:
+    """A running Kafka to stop, kill and pause; it runs again for the next test, with all that was done on it."""
+    _unsteady_kafka.start()
+    yield _unsteady_kafka
+    _unsteady_kafka.resume()
 
 
 @pytest.fixture
