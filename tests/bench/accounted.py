@@ -81,7 +81,7 @@ class Books:
         names: Counter[str] = Counter()
         for book in books:
             names.update({f"{book.role}: {name}": spent for name, spent in dict(book.by_name).items()})
-        top = {name: round(spent / 1e9, 3) for name, spent in names.most_common(40)}
+        top = {name: round(spent / 1e9, 3) for name, spent in names.most_common(80)}
         return json.dumps({"at_s": time.monotonic(), "cpu_s": time.process_time(), **kinds, "names": top})
 
 

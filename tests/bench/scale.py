@@ -37,6 +37,8 @@ _NAME: Final = "scale"
 _LIVE_PER_S: Final = 20_000
 _WARM_S: Final = 12.0
 _WITHIN_S: Final = 300.0
+#: Coroutines named of those that took the most.
+_NAMED: Final = 16
 #: What changes something in Redis, as Redis names it; those inside a script count as well.
 _WRITES: Final = frozenset(("set", "hset", "hdel", "del", "unlink", "xadd", "xtrim", "expire", "pexpire", "persist"))
 
@@ -87,6 +89,13 @@ class Look(NamedTuple):
             }
         )
 
+    def names(self, later: Look) -> str:
+        """What took the most until then."""
+        before, after = self.account["names"], later.account["names"]
+        spent = {name: spent_s - before.get(name, 0.0) for name, spent_s in after.items()}
+        most = sorted(spent.items(), key=lambda each: -each[1])[:_NAMED]
+        return ", ".join(f"{name} {spent_s:.2f} s" for name, spent_s in most)
+
 
 def measure(say: Say, tiny: bool) -> Found:  # noqa: FBT001 - as every part has it
     found: dict[str, Figures] = {}
@@ -106,15 +115,14 @@ async def _case(ground: Ground, case: Case, records: int, live_s: float, say: Sa
     async with _worker(ground, case) as worker:
         began, ended = await worker.reads_all()
         backlog = began.until(ended, each * len(topics))
-        say(f"scale: {case}, backlog: {json.dumps(backlog)}")
+        say(f"scale: {case}, backlog: {json.dumps(backlog)}; the most: {began.names(ended)}")
         async with pumping(ground.bootstrap, dict.fromkeys(topics, case.partitions), _LIVE_PER_S) as pump:
             await asyncio.sleep(min(_WARM_S, 2 * live_s))
             began, sent = await worker.look(), pump.sent
             await asyncio.sleep(live_s)
             ended, sent = await worker.look(), pump.sent - sent
         live = began.until(ended, sent)
-        say(f"scale: {case}, live: {json.dumps(live)}")
-        say(f"scale: {case}: the most: {worker.names()}")
+        say(f"scale: {case}, live: {json.dumps(live)}; the most: {began.names(ended)}")
     return {_BACKLOG.format(case): backlog, _LIVE.format(case): live}
 
 
@@ -144,10 +152,6 @@ class _Worker:
 
         await self.patience.until(is_told, "it has written its account")
         return Look(self._told(), await writes(self.client))
-
-    def names(self) -> str:
-        names = list(self._told()["names"].items())[:12]
-        return ", ".join(f"{name} {spent_s:.1f} s" for name, spent_s in names)
 
     def _told(self) -> dict[str, Any]:
         return dict(json.loads(self.account.read_text())) if self.account.exists() else {"at_s": 0.0}

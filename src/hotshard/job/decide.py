@@ -30,8 +30,11 @@ log = logging.getLogger("hotshard.decide")
 
 #: Deciders are asked this often when nothing is heard.
 TICK_S: Final = 0.25
-#: Least time between two rounds: for 1,000 partitions one takes some milliseconds of the loop.
+#: Least time between two rounds, and the most that is taken between them so that deciding leaves the loop to others.
 REST_S: Final = 0.05
+MAX_REST_S: Final = 0.25
+#: Between two rounds so many times the processor time is left that the deciders took: a 40th or so of it is theirs.
+_LEFT: Final = 40
 RETRY_S: Final = 1.0
 #: A seat that was taken over is given back by the group within this time, or taken away.
 FENCED_S: Final = 2.0
@@ -62,6 +65,14 @@ class Seating:
         """The topics whose messages are on a partition of the panes topic."""
         place = partition_of("murmur2", self.partitions)
         return tuple(name for name in sorted(self.topics) if place(name.encode()) == partition)
+
+
+def rest_s(took_s: float) -> float:
+    """How long to rest after a round in which deciders took so much processor time.
+
+    For few partitions that is the least there is; for many, deciding less often is what keeps it cheap.
+    """
+    return min(max(REST_S, _LEFT * took_s), MAX_REST_S)
 
 
 class Deciding:
@@ -159,7 +170,7 @@ class Deciding:
         while True:
             await self._something_heard()
             await self.decide_once()
-            await asyncio.sleep(REST_S)
+            await asyncio.sleep(rest_s(sum(seat.took_s for seat in self._seats.values())))
 
     async def decide_once(self) -> None:
         """One round: let every seat say what it has to, take again those in doubt, seek what was missed."""

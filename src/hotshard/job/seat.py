@@ -7,6 +7,7 @@ All that its deciders have to say goes into one transaction.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -89,6 +90,8 @@ class Seat:
         self.begins_anew = False
         #: Messages that could not be read, or of topics that the settings do not name.
         self.skipped = 0
+        #: Processor time that its deciders took the last time they were asked.
+        self.took_s = 0.0
 
     async def take(self, names: Collection[str]) -> int:
         """Take the seat for these topics; returns the offset in the panes topic to hear from."""
@@ -141,7 +144,9 @@ class Seat:
             FencedError, UnavailableError, RefusedError: as the speaker says; the seat must be taken again.
 
         """
+        began_s = time.thread_time()
         said = tuple(s for decider in self.deciders.values() if (s := decider.decide(now_ms)) is not None)
+        self.took_s = time.thread_time() - began_s
         if said:
             await self._speaker.say([out for one in said for out in self._outs(one)])
         return said

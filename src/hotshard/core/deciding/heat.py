@@ -20,7 +20,7 @@ from hotshard.core.wire.names import key_text
 from hotshard.core.wire.route import HotEntry, HotKind, Treatment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from hotshard.core.deciding.moment import Moment
     from hotshard.core.panes.tenancy import TenantParts
@@ -61,6 +61,8 @@ class TopicHeat:
         self._slow.expire(max(begun_ms, until_ms - round(policy.slow_view_s * 1000)))
         #: See :meth:`View.evening`, worked out at most once a moment.
         self._factors: dict[View, Mapping[int, float]] = {}
+        #: See :attr:`loads`, likewise.
+        self._loads: dict[View, list[float]] = {}
         #: The view plans are made on, worked out at most once a moment: it asks for every hot key.
         self._chosen: View | None = None
         self._totals = ViewTotals(Totals(0, 0.0, 0.0), Totals(0, 0.0, 0.0))
@@ -88,6 +90,7 @@ class TopicHeat:
         """Bring the views to this moment."""
         self._now_ms = now_ms
         self._factors.clear()
+        self._loads.clear()
         self._chosen = None
         for view in (self._fast, self._slow):
             view.aliases = aliases
@@ -105,15 +108,16 @@ class TopicHeat:
         )
 
     @property
-    def loads(self) -> list[float]:
+    def loads(self) -> Sequence[float]:
         """Load of every production partition, as if the view that plans are made on held its whole span of each."""
-        loads = [0.0] * self._partitions
-        for partition, load in self._evened(self._measuring.loads).items():
-            loads[partition] = load
-        return loads
-
-    def _evened(self, loads: Mapping[int, int]) -> dict[int, float]:
         view = self._measuring
+        if view not in self._loads:
+            loads = self._loads[view] = [0.0] * self._partitions
+            for partition, load in self._evened(view, view.loads).items():
+                loads[partition] = load
+        return self._loads[view]
+
+    def _evened(self, view: View, loads: Mapping[int, int]) -> dict[int, float]:
         if view not in self._factors:
             self._factors[view] = view.evening(self._now_ms)
         factors = self._factors[view]
@@ -151,9 +155,9 @@ class TopicHeat:
         loads = self.loads
         return {key: self._hot_load(key, view, totals, loads) for key in keys}
 
-    def _hot_load(self, key: bytes, view: View, totals: Totals, loads: list[float]) -> Measured:
+    def _hot_load(self, key: bytes, view: View, totals: Totals, loads: Sequence[float]) -> Measured:
         bounds = view.keys.bounds(key)
-        current = self._evened(view.by_partition(key))
+        current = self._evened(view, view.by_partition(key))
         most = max(current, key=lambda partition: loads[partition], default=None)
         policy = self.policies.of(key)
         loads_s = self._loads_s(view, totals)
@@ -217,7 +221,7 @@ class TopicHeat:
         for view, side, totals in ((self._fast, fast, all_totals.fast), (self._slow, slow, all_totals.slow)):
             lightest = min((load for load in view.loads.values() if load > 0), default=0)
             least = machine.least_load(totals, lightest)
-            seen.update(key for key, _, _ in side.candidates(max(1, round(least))))
+            seen |= side.at_least(round(least))
         heats = [
             Heat(name, fast.bounds(name), slow.bounds(name), *(self._parts(name) if machine.wants_parts else ()))
             for name in sorted(seen)

@@ -39,6 +39,7 @@ class Stands:
         #: Partitions whose panes go to windows only; that a view holds nothing of them says nothing.
         self._behind: set[Place] = set()
         self._begun_ms = now_ms
+        self._places: list[Place] = []
 
     def hear(self, message: Progress, now_ms: int) -> None:
         """Take a worker's word; decide only once the ledger has heard it, too."""
@@ -60,14 +61,22 @@ class Stands:
 
     def present(self, now_ms: int) -> Present:
         """What is known now. Partitions nobody spoke for lately are not present; just after the begin all are."""
-        places = [(source, number) for source, count in self._counts.items() for number in range(count)]
         young = now_ms - self._begun_ms < BELIEVED_MS
-        lately = {p for p in places if now_ms - self._heard_ms.get(p, now_ms - BELIEVED_MS) < BELIEVED_MS}
-        partitions = {
-            place: self._stands.get(place, PartitionStand()) if place in lately else PartitionStand(present=young)
-            for place in places
-        }
-        return Present(partitions, len(lately - self._behind) / len(places) if places else 0.0)
+        absent, spoken = PartitionStand(present=young), PartitionStand()
+        places, seen, partitions = self._all(), 0, dict[Place, PartitionStand]()
+        for place in places:
+            if now_ms - self._heard_ms.get(place, now_ms - BELIEVED_MS) < BELIEVED_MS:
+                partitions[place] = self._stands.get(place, spoken)
+                seen += place not in self._behind
+            else:
+                partitions[place] = absent
+        return Present(partitions, seen / len(places) if places else 0.0)
+
+    def _all(self) -> list[Place]:
+        """All source partitions; asked many times a second, and there seldom are more than before."""
+        if len(self._places) != sum(self._counts.values()):
+            self._places = [(source, number) for source, count in self._counts.items() for number in range(count)]
+        return self._places
 
     def _grow(self, source: str, partitions: int) -> None:
         """A source may have got more partitions; one that the settings do not name (any more) is left out."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from hotshard.core.wire.pane import HeavyList, Row
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from hotshard.core.wire.pane import Pane
 
@@ -36,12 +36,14 @@ class ListSum:
     Names added as exact are never let go.
     """
 
-    __slots__ = ("_above", "_error", "_floor", "_kept", "_lost", "_lowers", "_pinned", "_recent")
+    __slots__ = ("_aboves", "_error", "_floor", "_lost", "_lowers", "_pinned", "_places", "_recent")
 
     def __init__(self) -> None:
-        self._lowers: dict[bytes, int] = {}
+        #: Where the sums of a name stand in the columns: looked up once a row, as rows are most of what a window costs.
+        self._places: dict[bytes, int] = {}
+        self._lowers: list[int] = []
         #: What the upper bound of a name is above the sum of all errors.
-        self._above: dict[bytes, int] = {}
+        self._aboves: list[int] = []
         self._recent: dict[bytes, tuple[int, ...]] = {}
         self._error = 0
         #: The same for a name that is not listed, at most.
@@ -59,47 +61,64 @@ class ListSum:
         return self._error + self._floor
 
     def add_keys(self, pane: Pane) -> None:
-        self._pinned |= pane.exact.keys()
-        self._add(key_rows(pane), pane.keys)
+        exact, heavy = pane.exact, pane.keys
+        rows: Sequence[Row] = heavy.rows
+        if exact:
+            self._pinned |= exact.keys()
+            rows = [Row(key, load, load) for key, load in exact.items()]
+            rows += [row for row in heavy.rows if row.key not in exact]
+            self._recent.update({row.key: row.recent for row in heavy.rows if row.recent})
+        self._add(rows, heavy.error)
 
     def add_tenants(self, pane: Pane) -> None:
-        self._add(((row.key, row.lower, row.upper) for row in pane.tenants.rows), pane.tenants)
+        self._add(pane.tenants.rows, pane.tenants.error)
 
     def add_subs(self, pane: Pane) -> None:
-        self._add(((row.key, row.lower, row.upper) for row in pane.subs.rows), pane.subs)
+        self._add(pane.subs.rows, pane.subs.error)
 
     def remembers(self, name: bytes) -> bool:
         """Whether the name is listed, or was in no list so far."""
-        return name in self._lowers or not self._lost
+        return name in self._places or not self._lost
 
     def __contains__(self, name: bytes) -> bool:
-        return name in self._lowers
+        return name in self._places
 
     def heavy(self) -> HeavyList:
-        error, lowers, recent = self._error, self._lowers, self._recent
+        error, lowers, aboves, recent = self._error, self._lowers, self._aboves, self._recent
         # The order of heaviest_first: the sum of errors moves all upper bounds alike.
-        ordered = sorted((-above, name) for name, above in self._above.items())
+        ordered = sorted([(-aboves[place], name, lowers[place]) for name, place in self._places.items()])
         return HeavyList(
-            tuple([Row(name, lowers[name], error - below, recent.get(name, ())) for below, name in ordered]),
+            tuple([Row(name, lower, error - below, recent.get(name, ())) for below, name, lower in ordered]),
             self.unlisted,
         )
 
-    def _add(self, rows: Iterator[tuple[bytes, int, int]], heavy: HeavyList) -> None:
-        lowers, above, floor, error = self._lowers, self._above, self._floor, heavy.error
-        for name, lower, upper in rows:
-            lowers[name] = lowers.get(name, 0) + lower
-            above[name] = above.get(name, floor) + upper - error
-        self._error += error
-        for row in heavy.rows:
+    def _add(self, rows: Sequence[Row], error: int) -> None:
+        places, lowers, aboves, floor = self._places, self._lowers, self._aboves, self._floor
+        find = places.get
+        for row in rows:
+            name = row.key
+            place = find(name)
+            if place is None:
+                places[name] = len(lowers)
+                lowers.append(row.lower)
+                aboves.append(floor + row.upper - error)
+            else:
+                lowers[place] += row.lower
+                aboves[place] += row.upper - error
             if row.recent:
-                self._recent[row.key] = row.recent
+                self._recent[name] = row.recent
+        self._error += error
         if len(lowers) - len(self._pinned) > 2 * KEPT_ROWS:
             self._let_go()
 
     def _let_go(self) -> None:
-        above = self._above
-        light = sorted(above.keys() - self._pinned, key=lambda name: (-above[name], name))[KEPT_ROWS:]
-        self._floor, self._lost = max(self._floor, above[light[0]]), True
-        for name in light:
-            del above[name], self._lowers[name]
+        places, lowers, aboves = self._places, self._lowers, self._aboves
+        ordered = sorted([(-aboves[places[name]], name) for name in places.keys() - self._pinned])
+        kept, light = ordered[:KEPT_ROWS], ordered[KEPT_ROWS:]
+        self._floor, self._lost = max(self._floor, -light[0][0]), True
+        for _, name in light:
             self._recent.pop(name, None)
+        names = [*(self._pinned & places.keys()), *(name for _, name in kept)]
+        self._lowers = [lowers[places[name]] for name in names]
+        self._aboves = [aboves[places[name]] for name in names]
+        self._places = {name: place for place, name in enumerate(names)}

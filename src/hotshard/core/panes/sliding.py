@@ -51,7 +51,7 @@ class SlidingSums:
     """The lists of keys, or of tenants, of the panes in a view, added up.
 
     Adding and removing a list costs as much as it has rows. Nothing else depends on how many panes or
-    names there are, except that :meth:`candidates` looks at every name when it is asked for less than
+    names there are, except that :meth:`at_least` looks at every name when it is asked for less than
     half of what it was asked for before.
 
     Sums stand in columns and not in objects, of which a million would keep the garbage collector busy.
@@ -141,12 +141,18 @@ class SlidingSums:
 
     def candidates(self, least: int) -> list[tuple[bytes, int, int]]:
         """Every name with a lower bound of at least ``least`` (and 1), with its bounds, in no order."""
+        return [(name, *self.bounds(name)) for name in self.at_least(least)]
+
+    def at_least(self, least: int) -> set[bytes]:
+        """Every name with a lower bound of at least ``least`` (and 1)."""
         least = max(1, least)
         self._warm_up(least)
-        warm = [self._names[place] for place in self._warm if self._lowers[place] >= least]
-        names = [*(name for name in warm if name not in self._aliases), *self._wires]
-        found = [(name, self.bounds(name)) for name in dict.fromkeys(names)]
-        return [(name, bounds.lower, bounds.upper) for name, bounds in found if bounds.lower >= least]
+        lowers, names = self._lowers, self._names
+        found = {names[place] for place in self._warm if lowers[place] >= least}
+        if self._wires:
+            found -= self._aliases.keys()
+            found.update(base for base in self._wires if self.bounds(base).lower >= least)
+        return found
 
     def lower(self, name: bytes) -> int:
         """The lower bound of just this name, routed or not."""

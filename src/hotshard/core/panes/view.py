@@ -192,9 +192,10 @@ class View:
         times: dict[int, tuple[int, int]] = {}
         for (_, partition), panes in self._held.items():
             since_ms, until_ms = times.get(partition, (begin_ms, 0))
-            opened_ms = min(held.opened_ms for held in panes.values())
-            cut_ms = min(now_ms, max(held.cut_ms for held in panes.values()))
-            times[partition] = (min(since_ms, opened_ms), max(until_ms, cut_ms))
+            for held in panes.values():
+                since_ms = min(since_ms, held.opened_ms)
+                until_ms = max(until_ms, held.cut_ms)
+            times[partition] = since_ms, min(until_ms, now_ms)
         return {
             partition: (since_ms, until_ms if now_ms - until_ms < _UNSEEN_MS else now_ms)
             for partition, (since_ms, until_ms) in times.items()

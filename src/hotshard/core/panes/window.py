@@ -46,17 +46,19 @@ class Totals:
 
     def plus(self, pane: Pane, lost: int) -> Totals:
         """With a pane; what is distinct stays as it is."""
-        return replace(
-            self,
-            records=self.records + pane.records,
-            size_bytes=self.size_bytes + pane.size_bytes,
-            unkeyed=self.unkeyed + pane.unkeyed,
-            skipped=self.skipped + pane.skipped,
-            failed=self.failed + pane.failed,
-            lost=self.lost + lost,
-            untenanted=self.untenanted + pane.untenanted,
-            unkeyed_load=self.unkeyed_load + pane.unkeyed_load,
-            damaged=self.damaged + pane.damaged,
+        return Totals(
+            self.records + pane.records,
+            self.size_bytes + pane.size_bytes,
+            self.unkeyed + pane.unkeyed,
+            self.skipped + pane.skipped,
+            self.failed + pane.failed,
+            self.lost + lost,
+            self.untenanted + pane.untenanted,
+            self.unkeyed_load + pane.unkeyed_load,
+            self.damaged + pane.damaged,
+            self.distinct_keys,
+            self.distinct_tenants,
+            self.all_tenants,
         )
 
 
@@ -179,7 +181,8 @@ class OpenWindow:
         pane = confirmed.pane
         self.first_at = min(self.first_at, confirmed.first_at)
         self.totals = self.totals.plus(pane, confirmed.lost_before)
-        self.loads.update(pane.loads)
+        for partition, load in pane.loads.items():
+            self.loads[partition] += load
         part = self.parts.setdefault((pane.source, pane.partition), _Part())
         self.rows -= len(part)
         part.add(pane, confirmed.lost_before)
