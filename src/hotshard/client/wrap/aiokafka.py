@@ -77,6 +77,12 @@ class ShardedAIOKafkaProducer:
         return getattr(self.wrapped, name)
 
 
+def _spreads_for(key: object, registry: Router) -> Tables:
+    if isinstance(key, str):
+        return registry.spreads_of_texts
+    return registry.spreads_of_bytes if isinstance(key, bytes) else _NOTHING
+
+
 def _sender(registry: Router, bare: Callable[..., _Sent], routed: Callable[..., _Sent]) -> Callable[..., _Sent]:
     """What sends a record with ``routed`` where its key is routed now, and with ``bare`` in all other cases."""
 
@@ -90,15 +96,9 @@ def _sender(registry: Router, bare: Callable[..., _Sent], routed: Callable[..., 
     ) -> _Sent:
         try:
             if partition is None:
-                spreads = _NOTHING
-                if isinstance(key, bytes):
-                    spreads = registry.spreads_of_bytes
-                elif isinstance(key, str):
-                    spreads = registry.spreads_of_texts
-                if topic in spreads:
-                    found = spreads[topic].get(key)
-                    if found is not None:
-                        return routed(found, topic, value, key, timestamp_ms, headers)
+                spreads = registry.spreads_of_bytes if type(key) is bytes else _spreads_for(key, registry)
+                if topic in spreads and key in spreads[topic]:
+                    return routed(spreads[topic][key], topic, value, key, timestamp_ms, headers)
         except Exception as error:  # noqa: BLE001 - routing never makes a send fail
             registry.route_failed(error)
         if headers is not None and type(headers) is not list:
