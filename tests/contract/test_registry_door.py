@@ -10,6 +10,7 @@ import pytest
 from hotshard.core.wire.command import START, Command, CommandKind, Page, StreamId
 from hotshard.core.wire.orders import Given, Orders, PinOrder
 from hotshard.core.wire.route import HotKind, RouteState
+from hotshard.doors.redis.contract import Beat
 from hotshard.doors.redis.entries import Mark, read_change, read_mark, read_route, topics_of
 from hotshard.errors import WireError
 from tests.support.registry import KEY, TOPIC, Place, hot_entry, place_in_memory, place_in_redis, route, state
@@ -177,6 +178,22 @@ async def test_no_beat_lands_on_another_state(place: Place, epoch: int, version:
     before = await place.reader.meta([TOPIC])
     assert not await place.door.beat(TOPIC, epoch, version)
     assert await place.reader.meta([TOPIC]) == before
+
+
+async def test_many_topics_are_beaten_in_one_call_each_by_itself(place: Place) -> None:
+    for topic in ("a", "b", "c", "d"):
+        await place.door.publish(state(3, route(topic=topic), topic=topic))
+    place.harm.lose_routes("c")
+    before = await place.reader.meta(None)
+    await asyncio.sleep(0.005)  # Redis' clock must tick
+    beats = [Beat("a", 1, 3), Beat("b", 1, 2), Beat("c", 1, 3), Beat("unknown", 1, 1), Beat("d", 1, 3)]
+    assert await place.door.beats(beats) == (True, False, False, False, True)
+    after = await place.reader.meta(None)
+    marks = [(read_mark(before or {}, topic), read_mark(after or {}, topic)) for topic in "abcd"]
+    assert [old == new for old, new in marks] == [False, True, False, False]
+    assert marks[2][1] is None, "its routes were lost, so the same state is taken again"
+    assert await place.door.publish(state(3, route(topic="c"), topic="c"))
+    assert await place.door.beats(()) == ()
 
 
 async def test_an_emptied_registry_takes_the_same_state_again(place: Place) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import TYPE_CHECKING
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +11,9 @@ from hypothesis import strategies as st
 from hotshard.core.panes.listsum import KEPT_ROWS, ListSum, key_rows
 from hotshard.core.sketching.merging import merge
 from hotshard.core.wire.pane import HeavyList, Pane, Row
+
+if TYPE_CHECKING:
+    from random import Random
 
 names = st.integers(0, 30).map(lambda number: b"key-%d" % number)
 counts = st.dictionaries(names, st.integers(1, 50), max_size=30)
@@ -104,3 +108,56 @@ def test_the_loads_of_the_windows_before_are_those_that_the_latest_pane_tells() 
     total.add_keys(counted({b"a": 5}, 1, 0))
     total.add_keys(counted({b"a": 7}, 1, 0))
     assert [row.recent for row in total.heavy().rows] == [(7,)]
+
+
+class Plain:
+    """The same rules, a row at a time and a dictionary for each figure."""
+
+    def __init__(self) -> None:
+        self.lowers: dict[bytes, int] = {}
+        self.aboves: dict[bytes, int] = {}
+        self.recent: dict[bytes, tuple[int, ...]] = {}
+        self.pinned: set[bytes] = set()
+        self.error = self.floor = 0
+
+    def add_keys(self, pane: Pane) -> None:
+        self.pinned |= pane.exact.keys()
+        for name, lower, upper in key_rows(pane):
+            self.lowers[name] = self.lowers.get(name, 0) + lower
+            self.aboves[name] = self.aboves.get(name, self.floor) + upper - pane.keys.error
+        self.recent |= {row.key: row.recent for row in pane.keys.rows if row.recent}
+        self.error += pane.keys.error
+        if len(self.lowers) - len(self.pinned) > 2 * KEPT_ROWS:
+            free = self.aboves.keys() - self.pinned
+            light = sorted(free, key=lambda name: (-self.aboves[name], name))[KEPT_ROWS:]
+            self.floor = max(self.floor, self.aboves[light[0]])
+            for name in light:
+                del self.aboves[name], self.lowers[name]
+                self.recent.pop(name, None)
+
+    def heavy(self) -> HeavyList:
+        rows = sorted((-above, name) for name, above in self.aboves.items())
+        return HeavyList(
+            tuple(Row(name, self.lowers[name], self.error - low, self.recent.get(name, ())) for low, name in rows),
+            self.error + self.floor,
+        )
+
+
+@given(
+    st.randoms(use_true_random=False),
+    st.integers(1, 12),
+    st.sampled_from([40, 700, 3000]),
+    st.frozensets(st.integers(0, 3000).map(lambda number: b"key-%d" % number), max_size=5),
+)
+def test_a_sum_is_what_adding_up_plainly_gives_however_often_names_are_let_go(
+    draw: Random, many: int, distinct: int, exact: frozenset[bytes]
+) -> None:
+    total, plain = ListSum(), Plain()
+    for _ in range(many):
+        loads = {b"key-%d" % draw.randrange(distinct): draw.randint(1, 500) for _ in range(draw.randint(0, 256))}
+        pane = counted(loads, draw.choice([20, 256]), draw.randint(0, 3), exact if draw.random() < 0.8 else frozenset())
+        total.add_keys(pane)
+        plain.add_keys(pane)
+        assert len(total) == len(plain.lowers)
+        assert total.unlisted == plain.error + plain.floor
+    assert total.heavy() == plain.heavy()

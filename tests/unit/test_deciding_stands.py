@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hotshard.core.deciding.stands import BELIEVED_MS, Stands
 from hotshard.core.panes.windows import PartitionStand
@@ -97,3 +99,29 @@ def test_partitions_that_a_source_got_since_are_counted_and_other_sources_are_no
     assert one.present(NOW_MS).completeness == 0.5
     one.hear(progress([mark(0)], partitions=8), NOW_MS)
     assert one.present(NOW_MS).completeness == 0.25
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 25_000), st.booleans(), st.booleans()), max_size=30))
+def test_what_is_present_is_what_looking_at_every_partition_gives(words: list[tuple[int, int, bool, bool]]) -> None:
+    """Who was heard of within the last ten seconds, and of those all that are not read far behind."""
+    one = stands(3)
+    heard: dict[int, int] = {}
+    behind: set[int] = set()
+    count = 3
+    for number, after_ms, by_pane, live in words:
+        now_ms = NOW_MS + after_ms
+        count = max(count, number + 1)
+        news = after_ms >= heard.get(number, after_ms)
+        if by_pane:
+            one.counted(pane(number, 0, {}, now_ms=now_ms, live=live), now_ms)
+        else:
+            one.hear(progress([mark(number)], now_ms=now_ms, partitions=count), now_ms)
+        if news:
+            heard[number] = after_ms
+            (behind.add if by_pane and not live else behind.discard)(number)
+    for after_ms in (0, 9_999, 10_000, 24_000, 35_000):
+        present = one.present(NOW_MS + after_ms)
+        lately = {number for number, at_ms in heard.items() if after_ms - at_ms < BELIEVED_MS}
+        young = after_ms < BELIEVED_MS
+        assert [each.present for each in present.partitions.values()] == [n in lately or young for n in range(count)]
+        assert present.completeness == len(lately - behind) / count

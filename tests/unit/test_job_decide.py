@@ -14,7 +14,7 @@ from hotshard.core.wire.event import EventType
 from hotshard.doors.clock import ManualClock
 from hotshard.doors.kafka.contract import Out, TopicWanted
 from hotshard.errors import UnavailableError
-from hotshard.job.decide import FENCED_S, MAX_SEEKS, RETRY_S
+from hotshard.job.decide import FENCED_S, MAX_REST_S, MAX_SEEKS, REST_S, RETRY_S, rest_s
 from tests.support.deciding import TOPIC, key
 from tests.support.job import PANES, Deciders, Producing, memory_kafka, turns
 
@@ -563,3 +563,10 @@ async def test_deciding_goes_on_by_itself_when_something_is_heard(house: House) 
     assert worker.heads()
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
+
+
+def test_the_more_deciders_take_the_longer_they_rest_within_limits() -> None:
+    """A few milliseconds, as for few partitions, change nothing: what is hot is told as soon as before."""
+    assert rest_s(0.0) == rest_s(0.001) == REST_S
+    assert rest_s(0.005) == pytest.approx(0.2)
+    assert rest_s(1.0) == MAX_REST_S
