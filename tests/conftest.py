@@ -11,8 +11,10 @@ pytest_plugins = ["tests.support.fixtures", "tests.support.swallowed"]
 # The machines are shared and slow at times: a deadline for one example would only measure the neighbours.
 settings.register_profile("fast", max_examples=20, deadline=None)
 settings.register_profile("dev", max_examples=100, deadline=None)
+settings.register_profile("thorough", max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Always the same examples, so that more of them find no more from one run to the next.
 settings.register_profile(
-    "ci", max_examples=100, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    "ci", max_examples=50, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") == "true" else "dev"))
 

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.acceptance
 
-_WITHIN_S = 150
+#: Far beyond the 45 s that the demo takes, and beyond all that it waits for.
+_WITHIN_S = 300
 NAMES = {
     "records",
     "detected_key",
@@ -64,8 +65,8 @@ class _Demo:
         eventually_blocking(lambda: words in self.said or self.process.poll() is not None, what=words)
         assert words in self.said
 
-    def finish(self, within_s: float = _WITHIN_S) -> tuple[int, str]:
-        out, _ = self.process.communicate(timeout=within_s)
+    def finish(self) -> tuple[int, str]:
+        out, _ = self.process.communicate(timeout=_WITHIN_S)
         return self.process.returncode, out
 
     def children(self) -> list[str]:
@@ -140,14 +141,13 @@ def test_on_the_embedded_broker_too(tmp_path: Path) -> None:
         ("redis: ", signal.SIGINT, 130),
         ("the worker starts", signal.SIGINT, 130),
         ("first flood", signal.SIGTERM, 143),
-        ("the worker starts again", signal.SIGINT, 130),
     ],
 )
 def test_cut_short_it_ends_quietly_and_leaves_nothing(when: str, sent: signal.Signals, code: int) -> None:
     with _demo("--json") as demo:
         demo.wait_for(when)
         demo.process.send_signal(sent)
-        assert demo.finish(15) == (code, "")
+        assert demo.finish() == (code, "")
         assert "Traceback" not in demo.said
         assert "rror" not in demo.said
 
@@ -158,15 +158,18 @@ def test_killed_outright_it_leaves_nothing_either() -> None:
     with _demo("--json") as demo:
         demo.wait_for("nobody hot")
         demo.process.kill()
-        demo.finish(5)
+        demo.finish()
 
 
 @pytest.mark.integration
-async def test_given_servers_are_left_as_they_were(kafka: ApacheKafka, redis_server: RedisServer) -> None:
+async def test_cut_short_late_it_leaves_given_servers_as_they_were(
+    kafka: ApacheKafka, redis_server: RedisServer
+) -> None:
     with _demo("--json", "--kafka", kafka.bootstrap, "--redis", redis_server.url) as demo:
-        demo.wait_for("first flood")
+        demo.wait_for("the worker starts again")
         demo.process.send_signal(signal.SIGINT)
-        assert demo.finish(30)[0] == 130
+        assert demo.finish() == (130, "")
+        assert "Traceback" not in demo.said
         assert "not removed" not in demo.said
     async with admin(kafka.bootstrap) as client:
         assert not [topic for topic in await client.list_topics() if topic.startswith("hotshard-demo-")]
@@ -180,11 +183,11 @@ def test_a_given_server_that_is_not_there_is_named_in_one_line(redis_server: Red
         taken.bind(("127.0.0.1", 0))  # bound and not listening: nobody answers, and nobody else can take it
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         with _demo("--kafka", address, "--redis", redis_server.url) as demo:
-            code, out = demo.finish(60)
+            code, out = demo.finish()
             assert (code, out) == (1, "")
             assert address in demo.said.splitlines()[-1]
             assert "Traceback" not in demo.said
         with _demo("--kafka", address, "--redis", "http://nowhere") as demo:
-            code, out = demo.finish(60)
+            code, out = demo.finish()
             assert (code, out) == (2, "")
             assert "Traceback" not in demo.said

@@ -199,7 +199,7 @@ async def test_an_error_of_the_group_is_said_and_tried_again(
 ) -> None:
     name = fresh_topic_name
     await create_topic(kafka.bootstrap, name, 2)
-    async with mirroring(kafka.bootstrap, name, group=name) as mirror:
+    async with mirroring(kafka.bootstrap, name, group=name, session_timeout_s=_SESSION_S) as mirror:
         await mirror.until_assigned()
         coordinator = mirror.consumer._thread._ensure_consumer()._coordinator  # noqa: SLF001
 
