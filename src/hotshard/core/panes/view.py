@@ -9,7 +9,7 @@ from hotshard.core.panes.listsum import key_rows
 from hotshard.core.panes.sliding import Said, SlidingSums
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from hotshard.core.panes.sliding import Listed
     from hotshard.core.wire.pane import HeavyList, Pane
@@ -94,6 +94,8 @@ class View:
         self._loads: dict[int, int] = {}
         #: The panes of each source partition by their start.
         self._held: dict[tuple[str, int], dict[int, _Held]] = {}
+        #: When the first of these was opened, and the last one cut.
+        self._spans: dict[tuple[str, int], tuple[int, int]] = {}
         #: Panes put in since the last look at the clock.
         self._fresh: list[_Held] = []
         #: When panes leave; those that were replaced are still in it.
@@ -133,7 +135,9 @@ class View:
         new = _Held(pane, self.keys.add(keys), self.tenants.add(tenants), None if subs is None else self.subs.add(subs))
         for each in clashing:
             self._take_out(each)
-        self._held.setdefault(new.place, {})[pane.start] = new
+        there = self._held.setdefault(new.place, {})
+        there[pane.start] = new
+        self._spans[new.place] = _span(there.values())
         self._fresh.append(new)
         self.unkeyed_load += pane.unkeyed_load
         if self._has_subs:
@@ -190,12 +194,12 @@ class View:
         """From when until when each production partition is in the view."""
         begin_ms = now_ms - self._span_ms
         times: dict[int, tuple[int, int]] = {}
-        for (_, partition), panes in self._held.items():
+        for (_, partition), (opened_ms, cut_ms) in self._spans.items():
             since_ms, until_ms = times.get(partition, (begin_ms, 0))
-            for held in panes.values():
-                since_ms = min(since_ms, held.opened_ms)
-                until_ms = max(until_ms, held.cut_ms)
-            times[partition] = since_ms, min(until_ms, now_ms)
+            times[partition] = (
+                min(since_ms, opened_ms),
+                min(now_ms, max(until_ms, cut_ms)),
+            )
         return {
             partition: (since_ms, until_ms if now_ms - until_ms < _UNSEEN_MS else now_ms)
             for partition, (since_ms, until_ms) in times.items()
@@ -263,8 +267,10 @@ class View:
         held.is_in = False
         there = self._held[held.place]
         del there[held.start]
-        if not there:
-            del self._held[held.place]
+        if there:
+            self._spans[held.place] = _span(there.values())
+        else:
+            del self._held[held.place], self._spans[held.place]
         self.keys.remove(held.keys)
         self.tenants.remove(held.tenants)
         if held.subs is not None:
@@ -286,6 +292,11 @@ class View:
         self._loads[partition] = self._loads.get(partition, 0) + load
         if not self._loads[partition]:
             del self._loads[partition]
+
+
+def _span(panes: Collection[_Held]) -> tuple[int, int]:
+    """When the first was opened, and the last one cut."""
+    return min([held.opened_ms for held in panes]), max([held.cut_ms for held in panes])
 
 
 def _said(heavy: HeavyList, partition: int) -> Said:
