@@ -149,26 +149,30 @@ class PartitionPanes:
                 f"does not continue {self.position} in generation {self._generation}"
             )
         self._aliases = aliases
+        begin_ms, end_ms = self._window
+        try:
+            goes_on = begin_ms <= slab.timestamps[0] and slab.timestamps[-1] < end_ms
+        except (IndexError, TypeError):  # there is none, or it is no number at all
+            goes_on = False
+        if goes_on:  # as nearly all slabs of live traffic
+            self._count(slab, now_ms)
+            return
         begin = 0
-        for end in self._cuts(slab, now_ms):
-            self._count(slab.part(begin, end), now_ms)
+        for end in (*self._cuts(slab, now_ms), len(slab)):
+            self._count(slab.part(begin, end), now_ms, crosses=True)
             begin = end
-        self._count(slab.part(begin, len(slab)) if begin else slab, now_ms)
 
     def _cuts(self, slab: Slab, now_ms: int) -> Sequence[int]:
-        """Where it is to be cut; nearly all slabs of live traffic are seen not to be at once, by their ends."""
-        stamps, (begin_ms, end_ms) = slab.timestamps, self._window
-        try:
-            if not stamps or (begin_ms <= stamps[0] and stamps[-1] < end_ms):
-                return ()
-            begin_ms = stamps[-1] // self._window_ms * self._window_ms
-        except TypeError:  # what is no number at all
-            begin_ms = 0
-        self._window = (begin_ms, begin_ms + self._window_ms)
-        return () if slab.has_holes else borders(stamps, self._window_ms, now_ms)
+        stamps, window_ms = slab.timestamps, self._window_ms
+        if stamps and type(stamps[-1]) is int:
+            begin_ms = stamps[-1] // window_ms * window_ms
+            self._window = (begin_ms, begin_ms + window_ms)
+        return () if slab.has_holes else borders(stamps, window_ms, now_ms)
 
-    def _count(self, slab: Slab, now_ms: int) -> None:
-        if self._is_of_later_window(slab, now_ms):
+    def _count(self, slab: Slab, now_ms: int, *, crosses: bool = False) -> None:
+        """Count a slab of one window; where it ``crosses`` a border, or its ends may, that may be a later one."""
+        clock, is_old = self._open.clock, now_ms - self._open.opened_ms >= _LEAST_AGE_MS
+        if (is_old or crosses) and clock.is_later(slab.timestamps, now_ms) and (is_old or clock.is_of_one_window()):
             self.seal(now_ms)
         if self.position == self._open.start:
             self._open = self._opened(now_ms)
@@ -238,11 +242,6 @@ class PartitionPanes:
     def _opened(self, now_ms: int) -> _Open:
         counter = PaneCounter(self._spec, self._partition, self._partition_of, self._aside.append, self._aliases)
         return _Open(self.position, now_ms, PaneClock(self._window_ms), counter)
-
-    def _is_of_later_window(self, slab: Slab, now_ms: int) -> bool:
-        pane = self._open
-        is_later = pane.clock.is_later(slab.timestamps, now_ms)
-        return is_later and (now_ms - pane.opened_ms >= _LEAST_AGE_MS or pane.clock.is_of_one_window())
 
     def _is_live(self, time_ms: int | None, now_ms: int) -> bool:
         return self.position >= self._high_watermark or time_ms is None or now_ms - time_ms <= _BEHIND_MS
