@@ -28,8 +28,9 @@ log = logging.getLogger("hotshard.client")
 _Key = TypeVar("_Key", str, bytes)
 
 _NOTHING: Final = TopicTable()
-#: Spreads by topic and key. Text and bytes stand apart: comparing them is forbidden by `python -bb`.
-Tables = Mapping[str, Mapping[Any, Spread[Any]]]
+#: The keys that are routed, by topic. Text and bytes stand apart: comparing them is forbidden by `python -bb`.
+RoutedKeys = Mapping[str, frozenset[Any]]
+_Spreads = Mapping[str, Mapping[Any, Spread[Any]]]
 #: Half the cost of calling the class, and most records have no route.
 _new: Final[Callable[..., Any]] = tuple.__new__
 _DISABLE: Final = "HOTSHARD_DISABLE"
@@ -59,9 +60,11 @@ class Router:
         if bootstrap is not None:
             load(bootstrap, self._follower)
         self._in_force: Mapping[str, TopicTable] = {}
-        #: What is sent by: swapped whole and never changed, so that a sender may look into them without a call.
-        self.spreads_of_texts: Tables = {}
-        self.spreads_of_bytes: Tables = {}
+        #: Swapped whole and never changed, so that a sender may look into them without a call.
+        self.routed_texts: RoutedKeys = {}
+        self.routed_bytes: RoutedKeys = {}
+        self._texts: _Spreads = {}
+        self._keys: _Spreads = {}
         self._swap()
 
     # For producers.
@@ -73,9 +76,9 @@ class Router:
         A dictionary look-up. Any error gives the base key and is counted in ``counters.route_errors``.
         """
         try:
-            spreads, kind = self.spreads_of_bytes, type(key)
+            spreads, kind = self._keys, type(key)
             if kind is not bytes and isinstance(key, str):  # an isinstance that says no takes longer than the rest
-                spreads = self.spreads_of_texts
+                spreads = self._texts
             found = spreads[topic].get(key) if topic in spreads else None
             if found is not None:
                 picked: Routed[_Key] = next(found.turn) if discriminator is None else found.pick(discriminator)
@@ -84,6 +87,13 @@ class Router:
             self.route_failed(error)
         base: Routed[_Key] = _new(Routed, (key, None, ()))
         return base
+
+    def find(self, topic: str, key: _Key) -> Spread[_Key] | None:
+        """The spread of a key that is routed now; None for all others."""
+        spreads = self._keys
+        if isinstance(key, str):
+            spreads = self._texts
+        return spreads[topic].get(key) if topic in spreads else None
 
     def route_failed(self, error: Exception) -> None:
         """Count a record that went out on its base key because of ``error``."""
@@ -171,8 +181,10 @@ class Router:
         tables = {} if self.disabled else self._follower.tables
         if tables is not self._in_force:
             self._in_force = tables
-            self.spreads_of_texts = {topic: table.texts for topic, table in tables.items() if table.texts}
-            self.spreads_of_bytes = {topic: table.keys for topic, table in tables.items() if table.keys}
+            self.routed_texts = {topic: one.routed_texts for topic, one in tables.items() if one.routed_texts}
+            self.routed_bytes = {topic: one.routed_keys for topic, one in tables.items() if one.routed_keys}
+            self._texts = {topic: one.texts for topic, one in tables.items() if one.texts}
+            self._keys = {topic: one.keys for topic, one in tables.items() if one.keys}
 
     def _tell(self) -> None:
         """Tell the application when the state is another than it was told."""

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable
 
     from hotshard.client.routed import Spread
-    from hotshard.client.router import Router, Tables
+    from hotshard.client.router import RoutedKeys, Router
     from hotshard.client.wrap import Discriminate, Header
 
     _Sent = Coroutine[Any, Any, Any]
 
 #: Kafka is asked for partition counts out of turn at most this often.
 _LOOK_AGAIN_S: Final = 5.0
-_NOTHING: Final[Tables] = {}
+_NOTHING: Final[RoutedKeys] = {}
 
 
 def wrap(
@@ -77,10 +77,11 @@ class ShardedAIOKafkaProducer:
         return getattr(self.wrapped, name)
 
 
-def _spreads_for(key: object, registry: Router) -> Tables:
+def _routed_with(key: object, registry: Router) -> RoutedKeys:
+    """The keys that ``key`` may be among."""
     if isinstance(key, str):
-        return registry.spreads_of_texts
-    return registry.spreads_of_bytes if isinstance(key, bytes) else _NOTHING
+        return registry.routed_texts
+    return registry.routed_bytes if isinstance(key, bytes) else _NOTHING
 
 
 def _sender(registry: Router, bare: Callable[..., _Sent], routed: Callable[..., _Sent]) -> Callable[..., _Sent]:
@@ -96,9 +97,11 @@ def _sender(registry: Router, bare: Callable[..., _Sent], routed: Callable[..., 
     ) -> _Sent:
         try:
             if partition is None:
-                spreads = registry.spreads_of_bytes if type(key) is bytes else _spreads_for(key, registry)
-                if topic in spreads and key in spreads[topic]:
-                    return routed(spreads[topic][key], topic, value, key, timestamp_ms, headers)
+                keys = registry.routed_bytes if type(key) is bytes else _routed_with(key, registry)
+                if topic in keys and key in keys[topic]:
+                    found = registry.find(topic, key)
+                    if found is not None:  # else it was taken back just now
+                        return routed(found, topic, value, key, timestamp_ms, headers)
         except Exception as error:  # noqa: BLE001 - routing never makes a send fail
             registry.route_failed(error)
         if headers is not None and type(headers) is not list:
