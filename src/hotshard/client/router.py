@@ -28,8 +28,7 @@ log = logging.getLogger("hotshard.client")
 _Key = TypeVar("_Key", str, bytes)
 
 _NOTHING: Final = TopicTable()
-#: The keys that are routed, by topic. Text and bytes stand apart: comparing them is forbidden by `python -bb`.
-RoutedKeys = Mapping[str, frozenset[Any]]
+#: Spreads by topic and key. Text and bytes stand apart: comparing them is forbidden by `python -bb`.
 _Spreads = Mapping[str, Mapping[Any, Spread[Any]]]
 #: Half the cost of calling the class, and most records have no route.
 _new: Final[Callable[..., Any]] = tuple.__new__
@@ -60,9 +59,10 @@ class Router:
         if bootstrap is not None:
             load(bootstrap, self._follower)
         self._in_force: Mapping[str, TopicTable] = {}
-        #: Swapped whole and never changed, so that a sender may look into them without a call.
-        self.routed_texts: RoutedKeys = {}
-        self.routed_bytes: RoutedKeys = {}
+        #: The keys that are routed in any topic. Most records' keys are not among them, and that costs a sender one
+        #: look-up, without a call: the sets are swapped whole and never changed.
+        self.routed_texts: frozenset[str] = frozenset()
+        self.routed_bytes: frozenset[bytes] = frozenset()
         self._texts: _Spreads = {}
         self._keys: _Spreads = {}
         self._swap()
@@ -181,10 +181,10 @@ class Router:
         tables = {} if self.disabled else self._follower.tables
         if tables is not self._in_force:
             self._in_force = tables
-            self.routed_texts = {topic: one.routed_texts for topic, one in tables.items() if one.routed_texts}
-            self.routed_bytes = {topic: one.routed_keys for topic, one in tables.items() if one.routed_keys}
             self._texts = {topic: one.texts for topic, one in tables.items() if one.texts}
             self._keys = {topic: one.keys for topic, one in tables.items() if one.keys}
+            self.routed_texts = frozenset().union(*self._texts.values())
+            self.routed_bytes = frozenset().union(*self._keys.values())
 
     def _tell(self) -> None:
         """Tell the application when the state is another than it was told."""

@@ -15,17 +15,16 @@ from hotshard.client.wrap.choosing import Chosen
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Coroutine, Iterable
+    from collections.abc import Callable, Container, Coroutine, Iterable
 
     from hotshard.client.routed import Spread
-    from hotshard.client.router import RoutedKeys, Router
+    from hotshard.client.router import Router
     from hotshard.client.wrap import Discriminate, Header
 
     _Sent = Coroutine[Any, Any, Any]
 
 #: Kafka is asked for partition counts out of turn at most this often.
 _LOOK_AGAIN_S: Final = 5.0
-_NOTHING: Final[RoutedKeys] = {}
 
 
 def wrap(
@@ -77,11 +76,11 @@ class ShardedAIOKafkaProducer:
         return getattr(self.wrapped, name)
 
 
-def _routed_with(key: object, registry: Router) -> RoutedKeys:
-    """The keys that ``key`` may be among."""
+def _routed_with(key: object, registry: Router) -> Container[object]:
+    """The keys that ``key`` may be among; where it can be none it need not be hashable."""
     if isinstance(key, str):
         return registry.routed_texts
-    return registry.routed_bytes if isinstance(key, bytes) else _NOTHING
+    return registry.routed_bytes if isinstance(key, bytes) else ()
 
 
 def _sender(registry: Router, bare: Callable[..., _Sent], routed: Callable[..., _Sent]) -> Callable[..., _Sent]:
@@ -98,9 +97,9 @@ def _sender(registry: Router, bare: Callable[..., _Sent], routed: Callable[..., 
         try:
             if partition is None:
                 keys = registry.routed_bytes if type(key) is bytes else _routed_with(key, registry)
-                if topic in keys and key in keys[topic]:
+                if key in keys:
                     found = registry.find(topic, key)
-                    if found is not None:  # else it was taken back just now
+                    if found is not None:
                         return routed(found, topic, value, key, timestamp_ms, headers)
         except Exception as error:  # noqa: BLE001 - routing never makes a send fail
             registry.route_failed(error)
