@@ -31,7 +31,8 @@ log = logging.getLogger("hotshard.decide")
 #: Deciders are asked this often when nothing is heard.
 TICK_S: Final = 0.25
 #: Least time between two rounds, and the most that is taken between them so that deciding leaves the loop to others.
-REST_S: Final = 0.05
+#: What is heard after a rest is decided on at once, so only what follows on its heels waits.
+REST_S: Final = 0.1
 MAX_REST_S: Final = 0.25
 #: Between two rounds so many times the processor time is left that the deciders took: a 40th or so of it is theirs.
 _LEFT: Final = 40
@@ -70,7 +71,7 @@ class Seating:
 def rest_s(took_s: float) -> float:
     """How long to rest after a round in which deciders took so much processor time.
 
-    For few partitions that is the least there is; for many, deciding less often is what keeps it cheap.
+    For a few dozen partitions that is the least there is; for many, deciding less often is what keeps it cheap.
     """
     return min(max(REST_S, _LEFT * took_s), MAX_REST_S)
 
