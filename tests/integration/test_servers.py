@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +24,7 @@ from hotshard.demo.servers import (
     ApacheKafka,
     EmbeddedKafka,
     RedisServer,
+    child,
     choose_kafka,
     choose_redis,
 )
@@ -203,6 +205,7 @@ mkdir -p "$out"; echo one > "$out/one.jar"; echo called >> "$CALLS"; sleep 0.3; 
 _FETCH = """
 import sys
 from pathlib import Path
+from hotshard.demo.servers import child
 from hotshard.demo.servers.artifacts import kafka_jars
 kafka_jars(Path(sys.argv[1]))
 """
@@ -274,6 +277,17 @@ def test_servers_and_folders_go_when_their_owner_goes(how: signal.Signals) -> No
         owner.send_signal(how)
     eventually_blocking(lambda: not Path(folder).exists())
     eventually_blocking(lambda: not _listens(int(port)))
+
+
+def test_a_folder_goes_when_a_signal_comes_while_it_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(**_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(child._GUARD, "note", interrupted)  # noqa: SLF001
+    with pytest.raises(KeyboardInterrupt):
+        child.new_folder("kafka")
+    assert list(tmp_path.iterdir()) == []
 
 
 def _listens(port: int) -> bool:

@@ -27,6 +27,11 @@ class _Guard:
         self._process: subprocess.Popen[str] | None = None
         self._owner = 0
 
+    def begin(self) -> None:
+        """Have it run."""
+        with self._lock:
+            self._pipe()
+
     def note(self, **note: object) -> None:
         with self._lock:
             pipe = self._pipe()
@@ -60,8 +65,13 @@ _GUARD = _Guard()
 
 def new_folder(kind: str) -> Path:
     """Make a temporary folder that is removed when we go, at the latest."""
+    _GUARD.begin()  # before the folder is there: a signal may come while the guard starts
     folder = tempfile.mkdtemp(prefix=f"hotshard-{kind}-")
-    _GUARD.note(folder=folder)
+    try:
+        _GUARD.note(folder=folder)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
     return Path(folder)
 
 
