@@ -19,7 +19,7 @@ from hotshard.doors.kafka.contract import Log, Out, TopicWanted
 from hotshard.doors.kafka.memory import MemoryKafka
 from hotshard.doors.redis.memory import MemoryRegistry
 from hotshard.settings.load import load
-from tests.support.eventually import eventually
+from tests.support.eventually import PATIENCE_S, eventually
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -107,7 +107,7 @@ async def test_a_worker_is_at_work_once_it_observes_and_decides() -> None:
     _, pending = await asyncio.wait([waiting], timeout=0.3)
     assert pending, "nothing has decided yet"
     await redis.publish(_state(ManualClock(), 1))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         await waiting
     await publisher.stop()
     await reader.stop()
@@ -123,7 +123,7 @@ async def test_an_earlier_detectors_word_does_not_count() -> None:
     assert pending
     clock.advance(1)
     assert await redis.beat(TOPIC, 1, 1)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         await waiting
     heard, now = await heard_ms(redis.reader(), TOPIC)
     assert heard == now == clock.now_ms()

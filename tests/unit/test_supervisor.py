@@ -13,7 +13,7 @@ from hotshard.cli.main import build_parser
 from hotshard.cli.worker import commands
 from hotshard.job.supervisor import NUMBER, PARENT, BackOff, is_orphan
 from hotshard.settings import load
-from tests.support.eventually import eventually_blocking
+from tests.support.eventually import PATIENCE_S, eventually_blocking
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -66,7 +66,7 @@ def test_a_signal_to_stop_is_passed_on_and_all_end_well(
     supervisor = supervise(_WAITS, _WAITS)
     found = pids(tmp_path, 2)
     supervisor.send_signal(signal.SIGTERM)
-    assert supervisor.wait(10) == 0
+    assert supervisor.wait(PATIENCE_S) == 0
     assert sorted(found) == [1, 2]
     assert not any(map(is_running, found.values()))
 
@@ -87,7 +87,7 @@ def test_a_process_that_does_not_end_is_killed(supervise: Callable[..., subproce
     supervisor = supervise(deaf + _WAITS)
     found = pids(tmp_path, 2)
     supervisor.terminate()
-    _, said = supervisor.communicate(timeout=20)
+    _, said = supervisor.communicate(timeout=PATIENCE_S)
     assert supervisor.returncode == 0
     assert not is_running(found[1])
     assert "are killed" in said
@@ -97,7 +97,7 @@ def test_wrong_settings_end_everything_and_are_not_tried_again(
     supervise: Callable[..., subprocess.Popen[str]],
 ) -> None:
     supervisor = supervise(_WAITS, "raise SystemExit(2)")
-    supervisor.communicate(timeout=20)
+    supervisor.communicate(timeout=PATIENCE_S)
     assert supervisor.returncode == 2
 
 
