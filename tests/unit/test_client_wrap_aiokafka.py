@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import inspect
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -235,6 +236,9 @@ async def test_all_else_is_the_producers_own(registry: AsyncRegistry) -> None:
         assert producer.wrapped is recorder
         assert producer.sent is recorder.sent
         assert producer.transaction == recorder.transaction
+        recorder.sent = []
+        assert producer.sent is recorder.sent, "as it is now"
+        assert copy.copy(producer).wrapped is recorder
         with pytest.raises(AttributeError):
             producer.no_such_thing  # noqa: B018 - looked up on purpose
     assert recorder.open == 0
