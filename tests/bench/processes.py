@@ -8,7 +8,8 @@ the second come later than that, is not in the round's records.
 A machine of two cores has no core free for a second process, as the broker needs a part of one. So what is possible
 here is measured, too: what two processes reach that share nothing (:mod:`tests.bench.side_by_side`), and how much of
 the cores everybody took while one process ran. ``machine_allows`` is what follows: all cores, as fast together as two
-counting processes are, divided by the processor time that a record took of members, broker and watch.
+counting processes are, divided by the processor time that a record took of members, broker and watch. All of it holds
+for a machine that does nothing else: where others want the cores, two processes get more of them than one.
 """
 
 from __future__ import annotations
