@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 from hypothesis import HealthCheck, settings
 
@@ -20,6 +21,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.enviro
 
 
 def pytest_configure() -> None:
-    """Take the user's own settings away: a test sets what it needs."""
+    """Take the user's own settings away: a test sets what it needs. Ctrl-C is heard also by a run in the background."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's `&` ignores it, and every child would
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     for name in [name for name in os.environ if name.startswith("HOTSHARD_")]:
         del os.environ[name]
