@@ -118,12 +118,13 @@ class TopicHeat:
         return self._loads[view]
 
     def _evened(self, view: View, loads: Mapping[int, int]) -> dict[int, float]:
+        """By partition, in that order: a decider made anew adds up in the same order, and so to the same last digit."""
         if view not in self._factors:
             self._factors[view] = view.evening(self._now_ms)
         factors = self._factors[view]
         return {
             partition: load * factors.get(partition, 1.0)
-            for partition, load in loads.items()
+            for partition, load in sorted(loads.items())
             if load and 0 <= partition < self._partitions
         }
 
@@ -147,7 +148,7 @@ class TopicHeat:
 
     def measured(self, keys: Iterable[bytes]) -> dict[bytes, Measured]:
         """These keys as measured now, whether they are hot or not seen at all."""
-        keys = frozenset(keys)
+        keys = sorted(frozenset(keys))  # an order of its own, as in _evened
         if not keys:
             return {}
         view = self._measuring
