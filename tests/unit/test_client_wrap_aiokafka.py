@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import gc
 import inspect
+import weakref
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -323,6 +325,28 @@ async def test_the_partitioner_is_asked_once_a_shard(registry: AsyncRegistry, mo
     for _ in range(30):
         await wrapped.send_and_wait(TOPIC, b"v", BASE)
     assert Counter(hashed) == dict.fromkeys(SHARDS, 1)
+
+
+async def test_a_producer_that_is_wrapped_again_and_again_hears_its_metadata_once(registry: AsyncRegistry) -> None:
+    producer = OfflineProducer(TOPIC, 12)
+    for _ in range(6):
+        await shard(producer, registry).send(TOPIC, b"v", BASE)
+    assert len(producer.client.cluster._listeners) == 1  # noqa: SLF001 - aiokafka does not tell
+
+
+async def test_what_was_worked_out_for_a_producer_goes_with_it(registry: AsyncRegistry) -> None:
+    producer = OfflineProducer(TOPIC, 12)
+    await shard(producer, registry).send(TOPIC, b"v", BASE)
+    cluster = weakref.ref(producer.client.cluster)
+    del producer
+    gc.collect()
+    assert cluster() is None
+
+
+async def test_headers_that_are_none_are_refused_at_the_call(registry: AsyncRegistry) -> None:
+    wrapped = shard(OfflineProducer(TOPIC, 12), registry)
+    with pytest.raises(TypeError):
+        wrapped.send(TOPIC, b"v", b"other", headers=7)
 
 
 async def test_a_partition_that_is_gone_by_then_sends_on_the_base_key(

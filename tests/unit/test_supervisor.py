@@ -28,15 +28,28 @@ sys.exit(supervisor.run_processes([[sys.executable, "-c", script] for script in 
 #: A process that says who it is, and does as it is told at the end.
 _PATIENT = "import os, time; open(f'{FOLDER}/{os.environ[\"HOTSHARD_PROCESS\"]}', 'w').write(str(os.getpid()))\n"
 _WAITS = "time.sleep(60)"
+#: The first starts fail, as where a machine has no process or no memory left.
+_NO_ROOM = """
+import asyncio, errno, os
+start, errors = asyncio.create_subprocess_exec, [errno.ENOMEM, errno.EAGAIN]
+async def fail(*command, **settings):
+    if errors:
+        number = errors.pop()
+        raise OSError(number, os.strerror(number))
+    return await start(*command, **settings)
+asyncio.create_subprocess_exec = fail
+"""
 
 
 @pytest.fixture
 def supervise(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
     started: list[subprocess.Popen[str]] = []
 
-    def start(*scripts: str) -> subprocess.Popen[str]:
+    def start(*scripts: str, first: str = "") -> subprocess.Popen[str]:
         whole = [(_PATIENT + script).replace("{FOLDER}", str(tmp_path)) for script in scripts]
-        process = subprocess.Popen([sys.executable, "-c", _SUPERVISE, *whole], stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            [sys.executable, "-c", first + _SUPERVISE, *whole], stderr=subprocess.PIPE, text=True
+        )
         started.append(process)
         return process
 
@@ -60,12 +73,13 @@ def is_running(pid: int) -> bool:
     return True
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_to_stop_is_passed_on_and_all_end_well(
-    supervise: Callable[..., subprocess.Popen[str]], tmp_path: Path
+    number: signal.Signals, supervise: Callable[..., subprocess.Popen[str]], tmp_path: Path
 ) -> None:
     supervisor = supervise(_WAITS, _WAITS)
     found = pids(tmp_path, 2)
-    supervisor.send_signal(signal.SIGTERM)
+    supervisor.send_signal(number)
     assert supervisor.wait(PATIENCE_S) == 0
     assert sorted(found) == [1, 2]
     assert not any(map(is_running, found.values()))
@@ -80,6 +94,33 @@ def test_a_process_that_was_killed_is_started_again_and_the_other_goes_on(
     eventually_blocking(lambda: pids(tmp_path, 2)[1] != before[1])
     assert pids(tmp_path, 2)[2] == before[2]
     assert is_running(before[2])
+
+
+def test_processes_that_could_not_be_started_are_tried_again_and_that_is_said(
+    supervise: Callable[..., subprocess.Popen[str]], tmp_path: Path
+) -> None:
+    supervisor = supervise(_WAITS, _WAITS, first=_NO_ROOM)
+    pids(tmp_path, 2)
+    supervisor.terminate()
+    _, said = supervisor.communicate(timeout=PATIENCE_S)
+    assert supervisor.returncode == 0
+    lines = [line for line in said.splitlines() if "could not be started" in line]
+    assert len(lines) == 2
+    assert all("ulimit -u" in line and "tried again in 1 s" in line for line in lines)
+    assert "Traceback" not in said
+
+
+def test_under_nohup_a_terminal_that_closes_ends_nothing(
+    supervise: Callable[..., subprocess.Popen[str]], tmp_path: Path
+) -> None:
+    ignores = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+    supervisor = supervise(_WAITS, first=ignores)
+    before = pids(tmp_path, 1)
+    supervisor.send_signal(signal.SIGHUP)
+    # Whatever SIGHUP did is done by when it has started a process anew.
+    os.kill(before[1], signal.SIGKILL)
+    eventually_blocking(lambda: pids(tmp_path, 1)[1] != before[1])
+    assert supervisor.poll() is None
 
 
 def test_a_process_that_does_not_end_is_killed(supervise: Callable[..., subprocess.Popen[str]], tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Several workers of one group on one machine, one process each, under one supervisor.
 
-A process that ends is started again after a while; a signal to stop is passed on to all. Their logs go where the
+A process that ends, or cannot be started, is started again after a while; a signal to stop (SIGTERM, SIGINT, SIGHUP) is
+passed on to all as SIGTERM. Their logs go where the
 supervisor's go, each line with the number of its process.
 """
 
@@ -26,6 +27,10 @@ STOP_S: Final = 15.0
 #: What a process ends with when its settings are wrong: the others have the same.
 WRONG_USE: Final = 2
 _STOPPED: Final = 0
+_NOT_STARTED: Final = (
+    "process %d could not be started (%s); it needs free memory, a process (ulimit -u), open files (ulimit -n) and %s;"
+    " it is tried again in %.0f s"
+)
 
 
 class BackOff:
@@ -54,7 +59,7 @@ def is_orphan() -> bool:
 
 
 def run_processes(commands: Sequence[Sequence[str]]) -> int:
-    """Run every command until SIGTERM or SIGINT (0 then), or until one says that its settings are wrong (2)."""
+    """Run every command until a signal to stop (0 then), or until one says that its settings are wrong (2)."""
     logging.basicConfig(
         level="INFO", stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s", force=True
     )
@@ -70,8 +75,10 @@ class _Supervisor:
 
     async def run(self) -> int:
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, self._ending.set)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            # Under nohup SIGHUP is ignored, and stays so.
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+                loop.add_signal_handler(number, self._ending.set)
         kept = [asyncio.create_task(self._keep(number)) for number in range(1, len(self._commands) + 1)]
         await self._ending.wait()
         self._tell_all(signal.SIGTERM)
@@ -88,7 +95,13 @@ class _Supervisor:
         loop = asyncio.get_running_loop()
         while not self._ending.is_set():
             began_s = loop.time()
-            code = await self._run_one(number)
+            try:
+                code = await self._run_one(number)
+            except OSError as error:
+                wait_s = back_off.wait_s(loop.time() - began_s)
+                log.warning(_NOT_STARTED, number, error, self._commands[number - 1][0], wait_s)
+                await self._rest(wait_s)
+                continue
             if self._ending.is_set():
                 return
             if code == WRONG_USE:

@@ -40,7 +40,11 @@ def wrap(
 
 
 class ShardedAIOKafkaProducer:
-    """Has every method and attribute that the producer has when it is wrapped. ``send_batch`` is passed on as it is."""
+    """Has every method and attribute that the producer has when it is wrapped. ``send_batch`` is passed on as it is.
+
+    ``send`` and ``send_and_wait`` are plain functions that give a coroutine, and read ``headers`` at once: what is no
+    iterable raises TypeError at the call, not at the ``await``. All else raises where the producer's own does.
+    """
 
     def __init__(
         self,

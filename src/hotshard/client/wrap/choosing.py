@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Self
+from typing import Any, Final
+from weakref import WeakKeyDictionary, ref
 
 from aiokafka import AIOKafkaProducer
 from aiokafka.partitioner import DefaultPartitioner
@@ -19,17 +20,27 @@ class Chosen:
     """
 
     def __init__(self, cluster: Any) -> None:  # noqa: ANN401 - aiokafka has no types
-        self._cluster = cluster
+        # Weak: the cluster holds this, as its listener, and is what it is kept by.
+        self._cluster = ref(cluster)
         self._places: dict[str, dict[bytes, int]] = {}
         cluster.add_listener(lambda _cluster: self._places.clear())
 
     @classmethod
-    def of(cls, producer: Any) -> Self | None:  # noqa: ANN401 - aiokafka has no types
-        """None where it is not certain that the producer asks the default partitioner, with the key as it is given."""
+    def of(cls, producer: Any) -> Chosen | None:  # noqa: ANN401 - aiokafka has no types
+        """The one of the producer's metadata, however often it is wrapped.
+
+        None where it is not certain that the producer asks the default partitioner, with the key as it is given.
+        """
         default = type(getattr(producer, "_partitioner", None)) is DefaultPartitioner
         as_given = getattr(producer, "_key_serializer", cls) is None
         stock = all(getattr(type(producer), name, None) is getattr(AIOKafkaProducer, name, cls) for name in _METHODS)
-        return cls(producer.client.cluster) if default and as_given and stock else None
+        if not (default and as_given and stock):
+            return None
+        cluster = producer.client.cluster
+        chosen = _of_cluster.get(cluster)
+        if chosen is None:
+            chosen = _of_cluster[cluster] = cls(cluster)
+        return chosen
 
     def partition(self, topic: str, key: str | bytes) -> int | None:
         """Where a record with ``key`` goes; None leaves it to the producer, which may not know the topic yet."""
@@ -41,9 +52,13 @@ class Chosen:
         return self._choose(topic, key)
 
     def _choose(self, topic: str, key: bytes) -> int | None:
-        seen = self._cluster.partitions_for_topic(topic)
+        cluster = self._cluster()
+        seen = None if cluster is None else cluster.partitions_for_topic(topic)
         if not seen:
             return None
         partition: int = _choose(key, list(seen), ())
         self._places.setdefault(topic, {})[key] = partition
         return partition
+
+
+_of_cluster: Final[WeakKeyDictionary[Any, Chosen]] = WeakKeyDictionary()
