@@ -6,6 +6,8 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from aiokafka.consumer import fetcher
+from aiokafka.record.memory_records import MemoryRecords
 from faust.types import TP
 
 from hotshard.doors.kafka.slabs import hook
@@ -142,3 +144,4 @@ async def test_a_failed_self_check_means_the_stock_way(
         await mirror.until({TP(name, 0): 50})
         assert len(mirror.keys(name)) == 50
         assert mirror.stock == ["the self-check failed (AttributeError: _records_iterator)"]
+    assert fetcher.MemoryRecords is MemoryRecords, "what could not be checked is not left in aiokafka"

@@ -12,10 +12,12 @@ from hotshard.core.fields import FieldReader, parse_field
 from hotshard.doors.kafka.slabs.parser import DamageError, Reading, slabs
 from hotshard.doors.kafka.slabs.sample import ABORT, COMMIT, Record, batch, marker
 from hotshard.doors.kafka.slabs.selfcheck import Case, read_hooked, read_stock
-from hotshard.doors.kafka.slabs.sound import KeptRecords
+from hotshard.doors.kafka.slabs.sound import KeptRecords, keep_bytes, keep_none
 from hotshard.doors.kafka.slabs.tolerant import TolerantBatches
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from hotshard.core.slab import Slab
 
 _BYTES = st.none() | st.binary(max_size=12)
@@ -24,6 +26,13 @@ _VALUES = _BYTES | st.sampled_from([b'{"t":"x"}', b'{"t":7,"d":{"e":"y"}}', b'{"
 _FIELDS = st.sampled_from(["none", "header:t", "header:d", "json:t", "json:d.e"]).map(parse_field)
 _READERS = st.builds(FieldReader, _FIELDS, _FIELDS)
 _TIMES = st.integers(-1, 2**42)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def bytes_are_kept() -> Iterator[None]:
+    keep_bytes()
+    yield
+    keep_none()
 
 
 class Log(NamedTuple):

@@ -90,10 +90,17 @@ def test_damage_is_told_and_something_is_yielded_for_it() -> None:
     assert buffer[_TP]._partition_records.next_fetch_offset == 3
 
 
+@pytest.fixture
+def bytes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetcher, "MemoryRecords", KeptRecords)
+
+
+@pytest.mark.usefixtures("bytes_are_kept")
 def test_the_self_check_passes_with_the_pinned_aiokafka() -> None:
     selfcheck.self_check()
 
 
+@pytest.mark.usefixtures("bytes_are_kept")
 @pytest.mark.parametrize("name", ["_records", "_check_crcs", "_isolation_level", "_aborted_transactions"])
 def test_the_self_check_fails_when_a_name_it_needs_is_gone(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     class Renamed(PartitionRecords):  # type: ignore[misc]  # aiokafka has no types
@@ -108,6 +115,7 @@ def test_the_self_check_fails_when_a_name_it_needs_is_gone(monkeypatch: pytest.M
         selfcheck.self_check()
 
 
+@pytest.mark.usefixtures("bytes_are_kept")
 def test_the_self_check_fails_when_the_hook_reads_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
     def dearer(tp: Any, start: int, end: int, records: Any, **more: Any) -> Any:  # noqa: ANN401
         for slab in join(tp, start, end, records, **more):

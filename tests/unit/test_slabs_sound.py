@@ -9,7 +9,7 @@ from aiokafka.record.memory_records import MemoryRecords
 
 from hotshard.doors.kafka.slabs import selfcheck
 from hotshard.doors.kafka.slabs.sample import Record, batch
-from hotshard.doors.kafka.slabs.sound import KeptRecords, keep_bytes
+from hotshard.doors.kafka.slabs.sound import KeptRecords, keep_bytes, keep_none
 
 _V2 = batch(0, [Record(b"a", b"1"), Record(None, b"22")]) + batch(2, [Record(b"b", b"v" * 300)] * 40, gzipped=True)
 
@@ -63,15 +63,17 @@ def test_what_is_cut_off_at_the_end_is_no_batch() -> None:
     assert KeptRecords(_V2[:5]).size_in_bytes() == 5
 
 
-def test_the_fetcher_is_made_to_keep_bytes_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_fetcher_is_made_to_keep_bytes_and_not_to(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fetcher, "MemoryRecords", MemoryRecords)
     keep_bytes()
     keep_bytes()
     assert fetcher.MemoryRecords is KeptRecords
+    keep_none()
+    keep_none()
+    assert fetcher.MemoryRecords is MemoryRecords
 
 
 def test_the_self_check_fails_when_the_fetcher_keeps_no_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fetcher, "MemoryRecords", MemoryRecords)
-    monkeypatch.setattr(selfcheck, "keep_bytes", lambda: None)
     with pytest.raises(TypeError, match="keeps no bytes"):
         selfcheck.self_check()

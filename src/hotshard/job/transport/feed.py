@@ -16,6 +16,7 @@ from hotshard.core.slab import Slab
 from hotshard.doors.kafka.slabs.hook import SlabBuffer
 from hotshard.doors.kafka.slabs.parser import SLAB_RECORDS, DamageError
 from hotshard.doors.kafka.slabs.selfcheck import self_check
+from hotshard.doors.kafka.slabs.sound import keep_bytes, keep_none
 from hotshard.doors.kafka.slabs.stock import join
 from hotshard.job.quiet import Teller
 from hotshard.job.transport.options import log
@@ -82,6 +83,7 @@ class Feed:
             self._options.on_stock("switched off in the settings")
             return
         try:
+            keep_bytes()
             self_check()
             if self._fetcher._records:  # noqa: SLF001
                 raise RuntimeError("the fetcher has begun already")  # noqa: TRY301 - one way out for all reasons
@@ -89,6 +91,7 @@ class Feed:
                 self._options.topics, self._stamp, self._note, self._unhook, fields=self._options.fields
             )
         except Exception as reason:  # noqa: BLE001 - whatever it is, the stock way is open
+            keep_none()
             self._options.on_stock(f"the self-check failed ({type(reason).__name__}: {reason})")
         else:
             self._hooked = True

@@ -15,7 +15,6 @@ from hotshard.core.slab import Slab
 from hotshard.core.topic import Field, Place
 from hotshard.doors.kafka.slabs.hook import SlabBuffer
 from hotshard.doors.kafka.slabs.sample import ABORT, COMMIT, Record, batch, marker
-from hotshard.doors.kafka.slabs.sound import keep_bytes
 from hotshard.doors.kafka.slabs.stock import join
 
 if TYPE_CHECKING:
@@ -81,7 +80,10 @@ def cases() -> list[Case]:
 
 
 def self_check() -> None:
-    """Raise SelfCheckError, or whatever a missing name raises, when the hook cannot be trusted. About 2 ms."""
+    """Raise SelfCheckError, or whatever a missing name raises, when the hook cannot be trusted. About 2 ms.
+
+    ``sound.keep_bytes`` must have been called: what is checked is what the fetcher will use.
+    """
     fields = FieldReader(Field(Place.HEADER, "h"), Field(Place.JSON, "d"))
     for case, committed, reader in product(cases(), (False, True), (None, fields)):
         stock, ours = read_stock(case, reader, committed=committed), read_hooked(case, reader, committed=committed)
@@ -100,7 +102,6 @@ def read_hooked(case: Case, fields: FieldReader | None = None, *, committed: boo
     """Read through the hook as the fetcher does, from its buffer on."""
     readers = {} if fields is None else {_TP.topic: fields}
     buffer = SlabBuffer(frozenset({_TP.topic}), lambda _: None, _raise_damage, _raise, limit=5, fields=readers)
-    keep_bytes()
     records, assigned = _fetched(case, fetcher.MemoryRecords, committed=committed), _Assigned(case.position)
     buffer[_TP] = result = FetchResult(_TP, assignment=assigned, partition_records=records, backoff=0)
     got: list[Slab] = []

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from aiokafka.consumer import fetcher
 from aiokafka.record.memory_records import MemoryRecords
-from crc32c import crc32c
+from google_crc32c import value as crc32c
 
 if TYPE_CHECKING:
     from hotshard.doors.kafka.slabs.parser import Batch
@@ -31,7 +31,7 @@ class KeptRecords:
 
     def __init__(self, data: bytes) -> None:
         self._records = MemoryRecords(data)
-        self._view = memoryview(data)
+        self._data = data
         self._start = self._end = 0
         self.has_next = self._records.has_next
         self.size_in_bytes = self._records.size_in_bytes
@@ -39,18 +39,30 @@ class KeptRecords:
     def next_batch(self) -> Batch:
         batch: Batch = self._records.next_batch()
         start = self._start = self._end
-        self._end = start + _LENGTH_FROM + int.from_bytes(self._view[start + _LENGTH_AT : start + _LENGTH_FROM])
+        self._end = start + _LENGTH_FROM + int.from_bytes(self._data[start + _LENGTH_AT : start + _LENGTH_FROM])
         return batch
 
     def sound(self, batch: Batch) -> bool:
-        """Whether the checksum of the last batch is right; formats v0 and v1 have another, that aiokafka knows."""
-        magic, crc = _MAGIC_AND_CRC.unpack_from(self._view, self._start + _MAGIC_AT)
+        """Whether the checksum of ``batch``, the last one given, is right.
+
+        Formats v0 and v1 have another checksum, which is left to aiokafka.
+        """
+        magic, crc = _MAGIC_AND_CRC.unpack_from(self._data, self._start + _MAGIC_AT)
         if magic != _V2:
             return batch.validate_crc()
-        return bool(crc == crc32c(self._view[self._start + _CRC_FROM : self._end]))
+        return bool(crc == crc32c(self._data[self._start + _CRC_FROM : self._end]))
 
 
 def keep_bytes() -> None:
-    """From now on aiokafka's consumers keep the bytes of a fetch beside its batches. Done once; in all the process."""
+    """From now on aiokafka's consumers keep the bytes of a fetch beside its batches: all of the process, once for all.
+
+    A consumer without the hook reads as ever. :func:`keep_none` takes it back.
+    """
     if fetcher.MemoryRecords is MemoryRecords:
         fetcher.MemoryRecords = KeptRecords
+
+
+def keep_none() -> None:
+    """Let aiokafka's consumers read with their own ``MemoryRecords`` again."""
+    if fetcher.MemoryRecords is KeptRecords:
+        fetcher.MemoryRecords = MemoryRecords
