@@ -12,10 +12,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hotshard.core.wire.orders import Orders
-from hotshard.core.wire.route import HotEntry, HotKind, TopicState
+from hotshard.core.wire.route import HotEntry, HotKind, Route, TopicState
 from hotshard.doors.clock import ManualClock
 from hotshard.doors.redis.memory import MemoryRegistry
-from hotshard.job.pacing import ALL_AT_ONCE, ALL_PER_BEAT, TOPIC_AT_ONCE, TOPIC_PER_BEAT, Budget, Pacing, is_news
+from hotshard.job.pacing import (
+    ALL_AT_ONCE,
+    ALL_PER_BEAT,
+    PLANS_AT_ONCE,
+    PLANS_PER_BEAT,
+    TOPIC_AT_ONCE,
+    TOPIC_PER_BEAT,
+    WHOLE_AT_ONCE,
+    WHOLE_PER_BEAT,
+    Budget,
+    Haste,
+    Pacing,
+    haste_of,
+)
 from hotshard.job.registry import BEATS_AT_ONCE, RegistryKeeper
 from hotshard.job.says import Says
 from tests.support.eventually import eventually
@@ -33,10 +46,16 @@ def hot(key: str, topic: str, share: float = 0.5) -> HotEntry:
     )  # fmt: skip
 
 
-def state(version: int, *keys: str, topic: str = "t", share: float = 0.5) -> TopicState:
-    return TopicState(
-        topic=topic, epoch=1, version=version, at_ms=0, hot=tuple(hot(key, topic, share) for key in keys)
-    )  # fmt: skip
+def state(
+    version: int, *keys: str, topic: str = "t", share: float = 0.5, routes: tuple[Route, ...] = ()
+) -> TopicState:  # fmt: skip
+    heat = tuple(hot(key, topic, share) for key in keys)
+    return TopicState(topic=topic, epoch=1, version=version, at_ms=0, hot=heat, routes=routes)
+
+
+def planned(version: int, *keys: str, topic: str = "t") -> TopicState:
+    """A state with a route that was changed last at ``version``."""
+    return state(version, *keys, topic=topic, routes=(route(topic=topic, offset=version),))
 
 
 class Counting(MemoryRegistry):
@@ -71,6 +90,12 @@ class World:
     def __post_init__(self) -> None:
         self.door = Counting(self)
         self.keeper = RegistryKeeper(self.door, Says(self.clock), monotonic_s=lambda: self.now_s)
+
+    def taken(self, *states: TopicState) -> None:
+        """Seats are taken, of whose topics Redis holds what the state says."""
+        for each in states:
+            self.door.store.publish(each)
+            self.keeper.keep(each)
 
     async def passes(self, seconds: float, *changed: Iterable[TopicState]) -> None:
         """Let time pass in steps of 10 ms; in each the next of every ``changed`` is to be kept."""
@@ -109,6 +134,8 @@ def most_within(times_s: Sequence[float], span_s: float) -> int:
 async def test_a_flood_of_changes_over_many_topics_is_written_as_often_as_is_said_and_no_more(topics: int) -> None:
     world = World()
     names = [f"topic-{number}" for number in range(topics)]
+    for name in names:
+        world.taken(state(0, topic=name))
     await world.passes(20, *(flood(name) for name in names))
     door = world.door
     for span_s in (1.0, 5.0, 20.0):
@@ -178,14 +205,116 @@ async def test_hundreds_of_topics_are_beaten_in_a_few_calls_a_second(world: Worl
 
 
 async def test_a_redis_that_is_emptied_over_and_over_is_written_no_more_often(world: World) -> None:
-    for number in range(60):
+    for number in range(200):
         world.keeper.keep(state(1, topic=f"topic-{number}"))
     for _ in range(40):
         await world.passes(0.5)
         world.door.store.wipe()
-    assert most_within(world.door.times_s(), 20.0) <= ALL_AT_ONCE + ALL_PER_BEAT * 20
-    await world.passes(5)
-    assert all(world.door.store.meta().get(f"version:topic-{number}".encode()) == b"1" for number in range(60))
+    assert most_within(world.door.times_s(), 20.0) <= WHOLE_AT_ONCE + WHOLE_PER_BEAT * 20
+    await world.passes(6)
+    assert all(world.door.store.meta().get(f"version:topic-{number}".encode()) == b"1" for number in range(200))
+
+
+async def test_seats_whose_topics_redis_holds_already_are_taken_without_a_write_and_beaten_at_once(
+    world: World,
+) -> None:
+    names = [f"topic-{number:03}" for number in range(400)]
+    world.taken(*(planned(5, topic=name) for name in names))
+    world.clock.advance(60)
+    await world.passes(0.01)
+    assert world.door.published == []
+    assert not world.keeper.behind
+    assert world.door.beaten == [(0.0, BEATS_AT_ONCE)] * 4
+    now = str(world.clock.now_ms()).encode()
+    assert all(world.door.store.meta()[f"time:{name}".encode()] == now for name in names)
+
+
+async def test_a_seat_taken_between_two_beats_is_asked_for_once_and_at_once(world: World) -> None:
+    await world.passes(0.5)
+    world.taken(*(planned(5, topic=f"topic-{number}") for number in range(150)))
+    await world.passes(0.4)
+    assert [count for at_s, count in world.door.beaten if at_s > 0] == [100, 50]
+    assert world.door.published == []
+
+
+async def test_a_plan_changed_just_after_a_seat_was_taken_goes_out_at_once(world: World) -> None:
+    for name in (names := [f"topic-{number}" for number in range(400)]):
+        world.taken(planned(5, topic=name))
+        world.keeper.release(name)
+        world.keeper.keep(planned(5, topic=name))
+    world.keeper.keep(planned(6, topic=names[-1]))
+    await world.passes(0.01)
+    assert world.door.published == [(0.0, planned(6, topic=names[-1]))]
+
+
+async def test_no_flood_of_anything_else_holds_back_a_plan(world: World) -> None:
+    """Hundreds of topics that Redis does not hold, and sixty whose hot keys change all the time: the plan's too."""
+    for number in range(400):
+        world.keeper.keep(state(1, topic=f"new-{number}"))
+    names = [*(f"topic-{number}" for number in range(60)), "z"]
+    await world.passes(3, *(flood(name) for name in names))
+    for version in range(1000, 1005):
+        world.keeper.keep(planned(version, topic="z"))
+        kept_s = world.now_s
+        await world.passes(0.01)
+        assert (kept_s, planned(version, topic="z")) in world.door.published
+
+
+async def test_two_hundred_plans_taken_back_are_written_at_once_and_more_of_them_as_is_said(world: World) -> None:
+    names = [f"topic-{number:03}" for number in range(400)]
+    world.taken(*(planned(5, topic=name) for name in names))
+    await world.passes(0.01)
+    for name in names:
+        world.keeper.keep(state(6, topic=name))
+    await world.passes(3)
+    times_s = world.door.times_s()
+    assert len(times_s) == 400
+    assert times_s.count(times_s[0]) == PLANS_AT_ONCE == 200
+    assert most_within(times_s, 1.0) <= PLANS_AT_ONCE + PLANS_PER_BEAT
+    assert times_s[-1] - times_s[0] == pytest.approx(200 / PLANS_PER_BEAT, abs=0.05)
+
+
+async def test_plans_go_first_then_what_is_hot_then_what_redis_does_not_hold_then_figures(world: World) -> None:
+    world.taken(*(state(1, "a", topic=name) for name in "abc"))
+    await world.passes(1.5)
+    world.keeper.keep(state(2, "a", topic="a", share=0.6))
+    world.keeper.keep(state(1, topic="aa"))
+    world.keeper.keep(state(2, "a", "b", topic="b"))
+    world.keeper.keep(planned(2, "a", topic="c"))
+    await world.passes(0.01)
+    assert [each.topic for _, each in world.door.published] == ["c", "b", "aa", "a"]
+
+
+async def test_what_redis_did_not_have_written_is_not_counted_against_other_topics(world: World) -> None:
+    """Another detector is ahead in as many topics as may be written on end."""
+    names = [f"topic-{number}" for number in range(ALL_AT_ONCE)]
+    world.taken(*(state(1, topic=name) for name in names), state(1, topic="z"))
+    await world.passes(0.5)
+    for name in names:
+        world.door.store.publish(state(9, topic=name))
+        world.keeper.keep(state(2, "a", topic=name))
+    await world.passes(0.01)
+    world.keeper.keep(state(2, "a", topic="z"))
+    await world.passes(0.01)
+    assert world.door.store.meta()[b"version:z"] == b"2"
+
+
+async def test_a_topic_that_was_lost_is_restored_as_quickly_although_its_figures_change_meanwhile(
+    world: World,
+) -> None:
+    """As many topics are lost as use up what may be written on end: the last of them wait, and have new figures."""
+    names = [f"topic-{number:03}" for number in range(WHOLE_AT_ONCE + 1)]
+    world.taken(*(state(1, "a", topic=name) for name in names))
+    await world.passes(1.0)
+    world.door.store.wipe()
+    await world.passes(0.01)
+    assert len(world.door.published) == WHOLE_AT_ONCE
+    (last,) = set(names) - {each.topic for _, each in world.door.published}
+    # Figures were published less than a beat ago, so that as figures alone this would wait for the next beat.
+    world.keeper.keep(state(2, "a", topic=last, share=0.6))
+    world.door.published.clear()
+    await world.passes(2 / WHOLE_PER_BEAT)
+    assert [each.topic for _, each in world.door.published] == [last]
 
 
 async def test_the_loop_sleeps_until_what_waits_may_be_written() -> None:
@@ -205,15 +334,16 @@ async def test_the_loop_sleeps_until_what_waits_may_be_written() -> None:
 
 
 @pytest.mark.parametrize(
-    ("other", "new"),
+    ("other", "haste"),
     [
-        (state(2, "a", "b", share=0.9), False),
-        (state(2, "b", "a"), False),
-        (state(2, "a"), True),
-        (state(2, "a", "b", "c"), True),
-        (TopicState(topic="t", epoch=2, version=1, at_ms=0, hot=state(1, "a", "b").hot), True),
-        (TopicState(topic="t", epoch=1, version=2, at_ms=0, hot=state(1, "a", "b").hot, routes=(route(),)), True),
-        (TopicState(topic="t", epoch=1, version=2, at_ms=0, hot=state(1, "a", "b").hot, mode="act"), True),
+        (state(2, "a", "b", share=0.9), Haste.FIGURES),
+        (state(2, "b", "a"), Haste.FIGURES),
+        (state(2, "a"), Haste.HOT),
+        (planned(2, "a"), Haste.PLAN),
+        (state(2, "a", "b", "c"), Haste.HOT),
+        (TopicState(topic="t", epoch=2, version=1, at_ms=0, hot=state(1, "a", "b").hot), Haste.WHOLE),
+        (TopicState(topic="t", epoch=1, version=2, at_ms=0, hot=state(1, "a", "b").hot, routes=(route(),)), Haste.PLAN),
+        (TopicState(topic="t", epoch=1, version=2, at_ms=0, hot=state(1, "a", "b").hot, mode="act"), Haste.PLAN),
         (
             TopicState(
                 topic="t",
@@ -223,16 +353,12 @@ async def test_the_loop_sleeps_until_what_waits_may_be_written() -> None:
                 hot=state(1, "a", "b").hot,
                 orders=Orders(done=()),
             ),
-            False,
+            Haste.FIGURES,
         ),
     ],
 )
-def test_only_figures_are_no_news(other: TopicState, new: bool) -> None:  # noqa: FBT001 - a case
-    assert is_news(state(1, "a", "b"), other) is new
-
-
-def test_whatever_comes_first_is_news() -> None:
-    assert is_news(None, state(1))
+def test_the_haste_of_a_state_is_that_of_the_most_urgent_it_says(other: TopicState, haste: Haste) -> None:
+    assert haste_of(state(1, "a", "b"), other) is haste
 
 
 @given(st.lists(st.floats(0, 3), max_size=60))
@@ -253,10 +379,30 @@ def test_a_budget_lets_no_more_through_than_it_says_in_any_span(steps: list[floa
 def test_figures_wait_for_half_of_what_may_be_written() -> None:
     pacing = Pacing(1.0)
     for number in range(ALL_AT_ONCE):
-        assert pacing.wait_s(f"topic-{number}", 0.0, is_news=True) == 0
-        pacing.published(f"topic-{number}", 0.0)
-    assert pacing.wait_s("another", 0.0, is_news=True) == pytest.approx(1 / ALL_PER_BEAT)
-    assert pacing.wait_s("another", 0.0, is_news=False) == pytest.approx(ALL_AT_ONCE / 2 / ALL_PER_BEAT)
+        assert pacing.wait_s(f"topic-{number}", 0.0, Haste.HOT) == 0
+        pacing.published(f"topic-{number}", 0.0, Haste.HOT)
+    assert pacing.wait_s("another", 0.0, Haste.HOT) == pytest.approx(1 / ALL_PER_BEAT)
+    assert pacing.wait_s("another", 0.0, Haste.FIGURES) == pytest.approx(ALL_AT_ONCE / 2 / ALL_PER_BEAT)
+
+
+def test_what_changed_nothing_in_redis_is_given_back_to_all_topics_but_not_to_its_own() -> None:
+    pacing = Pacing(1.0)
+    for number in range(ALL_AT_ONCE):
+        pacing.published(f"topic-{number // TOPIC_AT_ONCE}", 0.0, Haste.HOT)
+    pacing.not_written(Haste.HOT)
+    assert pacing.wait_s("another", 0.0, Haste.HOT) == 0
+    assert pacing.wait_s("topic-0", 0.0, Haste.HOT) == pytest.approx(1 / TOPIC_PER_BEAT)
+
+
+def test_a_budget_given_back_is_never_more_than_at_first() -> None:
+    budget = Budget(5, 2.0)
+    budget.spend(0.0)
+    for _ in range(3):
+        budget.give_back()
+    for _ in range(5):
+        assert budget.wait_s(0.0) == 0
+        budget.spend(0.0)
+    assert budget.wait_s(0.0) == pytest.approx(0.5)
 
 
 @pytest.fixture

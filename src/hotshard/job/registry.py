@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Final
 
 from hotshard.doors.redis.contract import Beat
 from hotshard.errors import HotshardError, RefusedError
-from hotshard.job.pacing import Pacing, is_news
+from hotshard.job.pacing import Haste, Pacing, haste_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from hotshard.core.wire.route import TopicState
     from hotshard.doors.redis.contract import RegistryDoor
@@ -42,10 +42,14 @@ class RegistryKeeper:
         self._monotonic_s = monotonic_s
         self._pacing = Pacing(BEAT_S)
         self._newest: dict[str, TopicState] = {}
-        #: What Redis was given last, or held already.
+        #: What Redis was given last, or held already; of a topic not asked for yet, the state it was taken with.
         self._told: dict[str, TopicState] = {}
-        #: Topics whose newest state is to be written, and whether it is more than new figures.
-        self._unwritten: dict[str, bool] = {}
+        #: Topics of which it is not known yet whether Redis holds what we were given: most often it does.
+        self._unasked: set[str] = set()
+        #: Topics of which Redis does not hold what it was told.
+        self._lost: set[str] = set()
+        #: Topics whose newest state is to be written, and what of it is new.
+        self._unwritten: dict[str, Haste] = {}
         #: How often in turn Redis turned out to hold something newer than ours.
         self._refused: Counter[str] = Counter()
         self._beat_at_s = 0.0
@@ -53,14 +57,20 @@ class RegistryKeeper:
 
     def keep(self, state: TopicState) -> None:
         """From now on Redis is to hold ``state`` for its topic."""
-        self._newest[state.topic] = state
-        self._unwritten[state.topic] = is_news(self._told.get(state.topic), state)
+        topic = state.topic
+        self._newest[topic] = state
+        if topic not in self._told:
+            self._told[topic] = state
+            self._unasked.add(topic)
+        self._line_up(topic)
         self._wake.set()
 
     def release(self, topic: str) -> None:
         """Another worker keeps this topic from now on."""
         for known in (self._newest, self._told, self._unwritten, self._refused):
             known.pop(topic, None)
+        self._unasked.discard(topic)
+        self._lost.discard(topic)
 
     @property
     def behind(self) -> bool:
@@ -85,11 +95,8 @@ class RegistryKeeper:
     async def _write_and_beat(self) -> HotshardError | None:
         """Returns what went wrong; what is refused of one topic does not keep others from being beaten."""
         trouble: HotshardError | None = None
-        steps = [self._write]
-        if self._monotonic_s() >= self._beat_at_s:
-            self._beat_at_s = self._monotonic_s() + BEAT_S
-            steps.append(self._beat)
-        for step in steps:
+        # What Redis answers to the beat tells what need not be written.
+        for step in (self._beat_or_ask, self._write):
             try:
                 await step()
             except RefusedError as error:
@@ -101,7 +108,7 @@ class RegistryKeeper:
     async def _next(self) -> None:
         """Wait for the next beat, for what may be written before, or until something is to be kept."""
         now_s = self._monotonic_s()
-        waits = [self._pacing.wait_s(topic, now_s, is_news=new) for topic, new in self._unwritten.items()]
+        waits = [self._pacing.wait_s(topic, now_s, haste) for topic, haste in self._unwritten.items()]
         try:
             async with asyncio.timeout(max(0.0, min([self._beat_at_s - now_s, *waits]))):
                 await self._wake.wait()
@@ -121,53 +128,77 @@ class RegistryKeeper:
             raise refused
 
     def _in_turn(self) -> list[str]:
-        """What is unwritten: first what is new, and of that and of the rest what has waited longest."""
+        """What is unwritten: in order of haste, and of the same haste first what has waited longest."""
         return sorted(
-            self._unwritten, key=lambda topic: (not self._unwritten[topic], self._pacing.published_s(topic), topic)
+            self._unwritten, key=lambda topic: (self._unwritten[topic], self._pacing.published_s(topic), topic)
         )
 
     def _may_write(self, topic: str) -> bool:
         """Whether it is (still) unwritten, and its turn has come."""
-        new = self._unwritten.get(topic)
-        return new is not None and not self._pacing.wait_s(topic, self._monotonic_s(), is_news=new) > 0
+        haste = self._unwritten.get(topic)
+        return haste is not None and not self._pacing.wait_s(topic, self._monotonic_s(), haste) > 0
 
-    async def _write_one(self, topic: str) -> bool:
-        """Write the newest state of a topic; False when Redis already holds as new a one, or a newer one."""
-        state = self._newest[topic]
-        self._pacing.published(topic, self._monotonic_s())
+    async def _write_one(self, topic: str) -> None:
+        """Write the newest state of a topic."""
+        state, haste, lost = self._newest[topic], self._unwritten[topic], topic in self._lost
+        self._pacing.published(topic, self._monotonic_s(), haste)
         written = await self._door.publish(state)
+        if not written:
+            self._pacing.not_written(haste)
         newest = self._newest.get(topic)
-        if newest is not None:
-            self._told[topic] = state
-        if newest is state:
+        if newest is None:
+            return
+        self._holds(topic, state)
+        if written:
+            self._at_one(topic)
+        elif lost and newest is state:
+            self._overtaken(topic)
+
+    def _holds(self, topic: str, state: TopicState) -> None:
+        """Redis holds this state, or a newer one."""
+        self._told[topic] = state
+        self._unasked.discard(topic)
+        self._lost.discard(topic)
+        self._line_up(topic)
+
+    def _line_up(self, topic: str) -> None:
+        """Tell what of the newest state is to be written, if anything."""
+        told, newest = self._told[topic], self._newest[topic]
+        if topic in self._lost or topic in self._unasked:
+            self._unwritten[topic] = min(Haste.WHOLE, haste_of(told, newest))
+        elif newest is told:
             self._unwritten.pop(topic, None)
-        elif newest is not None:
-            self._unwritten[topic] = is_news(state, newest)
-        return written
+        else:
+            self._unwritten[topic] = haste_of(told, newest)
+
+    async def _beat_or_ask(self) -> None:
+        if self._monotonic_s() >= self._beat_at_s:
+            self._beat_at_s = self._monotonic_s() + BEAT_S
+            await self._beat()
+        elif self._unasked:
+            await self._beat_of(sorted(self._unasked))
 
     async def _beat(self) -> None:
-        """Say of all topics that they are kept, many in one round trip."""
-        told = iter(tuple(self._told.items()))
+        """Say of all topics that they are kept."""
+        await self._beat_of(tuple(self._told))
+
+    async def _beat_of(self, topics: Iterable[str]) -> None:
+        """Say of these topics that they are kept, many in one round trip, and hear which of them Redis holds."""
+        told = ((topic, self._told[topic]) for topic in topics if topic in self._told)
         while some := tuple(islice(told, BEATS_AT_ONCE)):
             beats = [Beat(topic, state.epoch, state.version) for topic, state in some]
             for (topic, state), held in zip(some, await self._door.beats(beats), strict=True):
-                if self._told.get(topic) is not state:
-                    continue  # released, or written anew meanwhile
-                if held:
-                    self._at_one(topic)
-                else:
-                    await self._restore(topic)
+                if self._told.get(topic) is state:  # neither released nor written anew meanwhile
+                    self._answered(topic, state, held=held)
 
-    async def _restore(self, topic: str) -> None:
-        """Redis does not hold what it was given: write it as soon as that may be."""
-        self._unwritten[topic] = True
-        if not self._may_write(topic):
-            return
-        state = self._newest[topic]
-        if await self._write_one(topic):
+    def _answered(self, topic: str, state: TopicState, *, held: bool) -> None:
+        if held:
+            self._holds(topic, state)
             self._at_one(topic)
-        elif self._newest.get(topic) is state:
-            self._overtaken(topic)
+        else:
+            self._unasked.discard(topic)
+            self._lost.add(topic)
+            self._line_up(topic)
 
     def _at_one(self, topic: str) -> None:
         if self._refused.pop(topic, 0) >= _REFUSALS:
