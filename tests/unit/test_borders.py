@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hotshard.core.panes.borders import MOST_PARTS, borders
+from hotshard.core.panes.borders import MAX_PARTS, borders
 from hotshard.core.topic import Load
 from tests.support.counting import NOW_MS, WINDOW_MS, partition_panes, slab, take, topic
 
@@ -116,7 +116,7 @@ def test_time_that_goes_back_cuts_nothing() -> None:
 
 def test_parts_of_a_slab_are_bounded_and_rise() -> None:
     cuts = found(even(5_000, 2, NOW_MS - 5_000 * WINDOW_MS))
-    assert MOST_PARTS // 2 <= len(cuts) < MOST_PARTS
+    assert MAX_PARTS // 2 <= len(cuts) < MAX_PARTS
     assert cuts == sorted(set(cuts))
     draw = random.Random(5)  # noqa: S311  # no secrets
     for _ in range(50):

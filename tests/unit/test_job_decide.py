@@ -14,7 +14,8 @@ from hotshard.core.wire.event import EventType
 from hotshard.doors.clock import ManualClock
 from hotshard.doors.kafka.contract import Out, TopicWanted
 from hotshard.errors import UnavailableError
-from hotshard.job.decide import FENCED_S, MAX_REST_S, MAX_SEEKS, REST_S, RETRY_S, rest_s
+from hotshard.job.decide import FENCED_S, MAX_SEEKS, RETRY_S
+from hotshard.job.resting import MAX_REST_S, REST_S, rest_s
 from tests.support.deciding import TOPIC, key
 from tests.support.job import PANES, Deciders, Producing, memory_kafka, turns
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from hotshard.core.panes.ledger import Confirmed
-from hotshard.core.panes.windows import MAX_OPEN, MOST_GRACES, PartitionStand, Windows, WindowsMemory
+from hotshard.core.panes.windows import MAX_OPEN, MAX_GRACES, PartitionStand, Windows, WindowsMemory
 from hotshard.core.wire.pane import HeavyList, Mark, Pane, Row
 
 if TYPE_CHECKING:
@@ -339,7 +339,7 @@ def test_one_that_stops_catching_up_is_given_up_before_the_limit() -> None:
             closed_ms = past_ms
             break
     assert closed_ms is not None
-    assert 10_000 < closed_ms < MOST_GRACES * GRACE_MS
+    assert 10_000 < closed_ms < MAX_GRACES * GRACE_MS
 
 
 def test_a_partition_of_which_nothing_is_known_is_waited_for_no_longer_than_the_grace() -> None:

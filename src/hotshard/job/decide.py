@@ -15,6 +15,7 @@ from faust.types import TP
 
 from hotshard.core.partitioners import partition_of
 from hotshard.errors import FencedError, HotshardError
+from hotshard.job.resting import rest_s
 from hotshard.report.told import event_line
 
 if TYPE_CHECKING:
@@ -30,12 +31,6 @@ log = logging.getLogger("hotshard.decide")
 
 #: Deciders are asked this often when nothing is heard.
 TICK_S: Final = 0.25
-#: Least time between two rounds, and the most that is taken between them so that deciding leaves the loop to others.
-#: What is heard after a rest is decided on at once, so only what follows on its heels waits.
-REST_S: Final = 0.1
-MAX_REST_S: Final = 0.25
-#: Between two rounds so many times the processor time is left that the deciders took: a 40th or so of it is theirs.
-_LEFT: Final = 40
 RETRY_S: Final = 1.0
 #: A seat that was taken over is given back by the group within this time, or taken away.
 FENCED_S: Final = 2.0
@@ -66,14 +61,6 @@ class Seating:
         """The topics whose messages are on a partition of the panes topic."""
         place = partition_of("murmur2", self.partitions)
         return tuple(name for name in sorted(self.topics) if place(name.encode()) == partition)
-
-
-def rest_s(took_s: float) -> float:
-    """How long to rest after a round in which deciders took so much processor time.
-
-    For a few dozen partitions that is the least there is; for many, deciding less often is what keeps it cheap.
-    """
-    return min(max(REST_S, _LEFT * took_s), MAX_REST_S)
 
 
 class Deciding:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 #: Parts of one slab at most. One that spans more windows is cut at some of their borders, evenly.
-MOST_PARTS: Final = 64
+MAX_PARTS: Final = 64
 #: So few records at either end of a slab, a window or more from the next ones, are out of time.
 _FEW: Final = 4
 #: Where records are not in order: so often in a window it is looked at, how far apart, and at how many on either side.
@@ -33,7 +33,7 @@ def borders(timestamps: Sequence[int], window_ms: int, now_ms: int) -> list[int]
     except TypeError:  # what is no number at all
         in_order = False
     found = _in_order(timestamps, window_ms, now_ms) if in_order else [*_by_bulk(timestamps, window_ms, now_ms)]
-    return found[:: -(-len(found) // (MOST_PARTS - 1))] if len(found) >= MOST_PARTS else found
+    return found[:: -(-len(found) // (MAX_PARTS - 1))] if len(found) >= MAX_PARTS else found
 
 
 def _in_order(timestamps: Sequence[int], window_ms: int, now_ms: int) -> list[int]:

@@ -3,36 +3,19 @@
 from __future__ import annotations
 
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
-from hotshard.core.panes.listsum import key_rows
-from hotshard.core.panes.sliding import Said, SlidingSums
+from hotshard.core.panes.lists import Lists
+from hotshard.core.panes.sliding import SlidingSums
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from hotshard.core.panes.sliding import Listed
-    from hotshard.core.wire.pane import HeavyList, Pane
+    from hotshard.core.wire.pane import Pane
 
 #: So long what was counted may be on its way: a pane's second, and its publishing.
 _UNSEEN_MS: Final = 1_500
-
-
-class Lists(NamedTuple):
-    """What the lists of a pane say, as columns: may be put into several views."""
-
-    keys: Said
-    tenants: Said
-    #: None: nothing is said of sub-units.
-    subs: Said | None
-
-    @classmethod
-    def of(cls, pane: Pane) -> Lists:
-        return cls(
-            Said.of(key_rows(pane), pane.keys.error, pane.partition),
-            _said(pane.tenants, pane.partition),
-            _said(pane.subs, pane.partition) if pane.subs.rows or pane.subs.error else None,
-        )
 
 
 class _Held:
@@ -297,7 +280,3 @@ class View:
 def _span(panes: Collection[_Held]) -> tuple[int, int]:
     """When the first was opened, and the last one cut."""
     return min([held.opened_ms for held in panes]), max([held.cut_ms for held in panes])
-
-
-def _said(heavy: HeavyList, partition: int) -> Said:
-    return Said.of(((row.key, row.lower, row.upper) for row in heavy.rows), heavy.error, partition)

@@ -174,7 +174,8 @@ class OpenWindow:
         self.touched = True
         self.touched_ms = 0
         self.passed_ms: int | None = None
-        #: When it was first known since then how far the slowest partition was, and how far that was.
+        #: Since it waits: when it was first known how far the slowest busy partition is (clock ms), and how far
+        #: that was (event ms).
         self.slowest: tuple[int, float] | None = None
 
     def add(self, confirmed: Confirmed) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MAX_OPEN: Final = 512
 MAX_ROWS: Final = 1_000_000
 #: A partition that is behind, but will be past a window at its pace, is waited for so many graces at most.
-MOST_GRACES: Final = 6
+MAX_GRACES: Final = 6
 #: Windows whose next revision number is remembered; those of older ones are told by the panes topic's offset.
 _REMEMBERED: Final = 64
 
@@ -172,7 +172,7 @@ class Windows:
         if window.passed_ms is None or window.slowest is None:
             return False
         since_ms, was = window.slowest
-        left_ms = window.passed_ms + MOST_GRACES * self._grace_ms - now_ms
+        left_ms = window.passed_ms + MAX_GRACES * self._grace_ms - now_ms
         behind_ms = window.start_ms + self._window_ms - slowest
         return behind_ms > 0 and left_ms > 0 and behind_ms * (now_ms - since_ms) <= (slowest - was) * left_ms
 
