@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from hotshard.core.deciding import events
 from hotshard.core.deciding.drafting import advised
 from hotshard.core.deciding.moment import Measured
+from hotshard.core.panes.lists import Lists
 from hotshard.core.panes.placing import partition_of_names
 from hotshard.core.panes.tenancy import ViewOwners, has_subs, view_subs, view_tenant
-from hotshard.core.panes.view import Lists, View
+from hotshard.core.panes.view import View
 from hotshard.core.planning.allowed import forbidden
 from hotshard.core.policy.acting import worth_acting
 from hotshard.core.policy.choosing import Policies
