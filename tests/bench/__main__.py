@@ -3,8 +3,9 @@
 Progress goes to stderr, tables to stdout. ``throughput`` compares the worker's whole path with the usual clients;
 the baselines are written as their authors write them: in batches where there are any, on the same broker and the
 same records. With ``--json`` the last line is ``{"worker_per_s": x, "plain_faust_per_s": x, "getmany_per_s": x,
-"confluent_per_s": x, "quixstreams_per_s": x}``, medians of 13-byte values, and after them what the other parts
-found, by name.
+"confluent_per_s": x, "quixstreams_per_s": x, "missed": [...]}``: medians of 13-byte values, null for whom there is no
+figure, and the goals that were asked and not reached; after them what the other parts found, by name, each with its own
+``missed``. The exit code is 1 where a part or a round did not come to its end; a missed goal does not change it.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from hotshard.demo.servers.artifacts import KAFKA_VERSION
 from hotshard.errors import HotshardError
 from tests.bench import catchup, live, machine, memory, parts, processes, producing, scale
 from tests.bench.parts import out, quieten, say
-from tests.bench.table import as_json, as_stored, compared, table
+from tests.bench.table import FIGURES, as_json, as_stored, compared, table
 from tests.bench.throughput import ALL, Case, bench, cases
 from tests.bench.watching import StoppedError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 #: What was measured last, and stands in the README.
 STORED: Final = Path(__file__).parents[2] / "docs" / "bench.json"
@@ -45,9 +46,12 @@ def main() -> int:
     worst = 0
     for name in _chosen(options):
         try:
-            said |= _throughput(options, stored) if name == THROUGHPUT else _part(name, options, stored)
+            more, lost = _throughput(options, stored) if name == THROUGHPUT else (_part(name, options, stored), ())
+            said |= more
+            worst = 1 if lost else worst
         except (HotshardError, StoppedError) as error:
             say(f"{name}: {error}")
+            said |= dict.fromkeys(FIGURES) if name == THROUGHPUT else {}
             worst = 1
         except KeyboardInterrupt:
             return 130
@@ -91,23 +95,25 @@ def _part(name: str, options: argparse.Namespace, stored: Mapping[str, Any]) -> 
         out("\n".join(parts.compared(found, stored[name]["found"])))
     if options.store:
         _store(options.store, name, _machine(), load, found)
-    return {name: found}
+    return {name: parts.as_json(found, part.goals)}
 
 
-def _throughput(options: argparse.Namespace, stored: Mapping[str, Any]) -> dict[str, Any]:
-    """As :func:`_part`; records a second of each contestant, by the names that programs know."""
+def _throughput(options: argparse.Namespace, stored: Mapping[str, Any]) -> tuple[dict[str, Any], Sequence[object]]:
+    """As :func:`_part`: records a second of each contestant, by the names that programs know; and the rounds lost."""
     chosen, load = _cases(options), parts.load()
-    found, cores = bench(chosen, options.rounds, pin=not options.no_pin, say=say)
+    found, cores, lost = bench(chosen, options.rounds, pin=not options.no_pin, say=say)
     where = f"{_machine()}; {cores}"
     out(f"{where}; load average {load} before; each timed from its assignment")
     for case in chosen:
         out(f"{case.name}: {case.traffic}")
     out(table(found))
+    for name, contestant in lost:
+        out(f"{name}: a round of {contestant} did not come to its end")
     if THROUGHPUT in stored:
         out("\n".join(compared(found, stored[THROUGHPUT]["found"])))
     if options.store:
         _store(options.store, THROUGHPUT, where, load, as_stored(found))
-    return dict(json.loads(as_json(found)))
+    return dict(json.loads(as_json(found))), lost
 
 
 def _cases(options: argparse.Namespace) -> tuple[Case, ...]:

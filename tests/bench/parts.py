@@ -38,7 +38,10 @@ Say = Callable[[str], None]
 
 
 class Goal(NamedTuple):
-    """A figure of a row is to be at most, or at least, so much; ``else_`` is said where there is no such figure."""
+    """A figure of a row is to be at most, or at least, so much.
+
+    A row that was measured without the figure misses it, but where ``else_`` says why there may be none.
+    """
 
     row: str
     figure: str
@@ -46,15 +49,27 @@ class Goal(NamedTuple):
     least: float | None = None
     else_: str = ""
 
+    def __str__(self) -> str:
+        return f"{self.row}: {self.figure}"
+
     def verdict(self, found: Found) -> str | None:
-        """One line; None where the figure was not measured, and that needs no word."""
-        is_ = found.get(self.row, {}).get(self.figure)
+        """One line; None where the row was not measured."""
+        if self.row not in found:
+            return None
+        is_ = found[self.row].get(self.figure)
         if is_ is None:
-            return f"{self.row}: {self.figure}: {self.else_}" if self.else_ and self.row in found else None
-        reached = (self.most is None or is_ <= self.most) and (self.least is None or is_ >= self.least)
+            return f"{self}: {self.else_ or 'MISSED: no figure'}"
         limit = f"at most {self.most:g}" if self.most is not None else f"at least {self.least:g}"
-        verdict = "reached" if reached else "MISSED"
-        return f"{self.row}: {self.figure} {number(is_)}, the goal of {limit} is {verdict}"
+        verdict = "MISSED" if self.is_missed(found) else "reached"
+        return f"{self} {number(is_)}, the goal of {limit} is {verdict}"
+
+    def is_missed(self, found: Found) -> bool:
+        if self.row not in found:
+            return False
+        is_ = found[self.row].get(self.figure)
+        if is_ is None:
+            return not self.else_
+        return (self.most is not None and is_ > self.most) or (self.least is not None and is_ < self.least)
 
 
 class Part(NamedTuple):
@@ -118,6 +133,11 @@ def number(value: float | None) -> str:
     return f"{value:.3g}" if abs(value) < 100 else f"{value:.1f}"
 
 
+def as_json(found: Found, goals: Sequence[Goal]) -> dict[str, Any]:
+    """For programs: the rows, and the names of the goals that are missed."""
+    return {**found, "missed": [str(goal) for goal in goals if goal.is_missed(found)]}
+
+
 def compared(now: Found, stored: Found) -> list[str]:
     """Every figure that is in both, and now / stored."""
     widths = (14, 14, 12)
@@ -152,7 +172,7 @@ def alone(part: Part) -> int:
         return 130
     out(f"{machine.description()}; load average {before} before, {load()} after")
     out(show(found, part.goals))
-    out(json.dumps({part.name: found}))
+    out(json.dumps({part.name: as_json(found, part.goals)}))
     return 0
 
 

@@ -26,7 +26,7 @@ from hotshard.demo.servers import ApacheKafka
 from tests.bench import machine, side_by_side, watching
 from tests.bench.filling import Traffic, fill
 from tests.bench.parts import Goal, Ground, Part, alone, rounded, servers
-from tests.bench.rounds import decided_on, observing_group, running, settings_text
+from tests.bench.rounds import all_counted, decided_on, observing_group, running, settings_text
 from tests.bench.watching import Patience
 
 if TYPE_CHECKING:
@@ -132,7 +132,8 @@ async def _round(place: Place, name: str, processes: int, broker: Sequence[int])
             patience = Patience(_DONE_WITHIN_S, lambda: child.running)
             await patience.until(lambda: group.has_committed(ends), "the group has committed all")
             _, end_s = await decided_on(patience, place, name, written, ends)
-        return Round(written.records(ends) - before, end_s - start_s, spent())
+            counted = all_counted(written, ends, traffic)
+        return Round(counted - before, end_s - start_s, spent())
 
 
 def _spending(worker: int, broker: Sequence[int]) -> Callable[[], Spent | None]:

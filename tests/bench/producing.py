@@ -5,8 +5,10 @@ sends its records one after the other and waits for the last acknowledgement. Pr
 compared, of each round with the bare one beside it, and medians over the pairs are told, so that what else the machine
 does meets both alike; half of the pairs lie within the quartiles. Where a key is routed the bare producer sends what
 would be sent by hand: the shards' keys in turn, without headers, so that both fill the same batches. There routing
-can cost less than nothing: it works out a shard's partition once, which aiokafka does at every send, in Python; with a
-partitioner of the user's own it cannot, and that is told beside it.
+can cost less than nothing: it works out a shard's partition once, which aiokafka does at every send, in Python. With a
+partitioner of the user's own it cannot, and nothing hides what the two headers of a shard's record cost; that row is
+told beside the others and has no goal. ``route`` alone is measured as sends are: rounds of it and of a call of nothing
+in turns, and the median of what it took more.
 """
 
 from __future__ import annotations
@@ -47,7 +49,19 @@ _WITHOUT: Final = "shard(), key without an entry"
 _WITH: Final = "shard(), key with an entry"
 _ROUTE_WITHOUT: Final = "route, key without an entry"
 _ROUTE_WITH: Final = "route, key with an entry, in turn"
-_GOAL_ROWS: Final = (_ROUTE_WITHOUT, _ROUTE_WITH, _WITHOUT, _WITH)
+_BY_DISCRIMINATOR: Final = f"{_WITH}, by discriminator"
+_PARTITIONS_GIVEN: Final = f"{_WITH}, partitions given"
+_OWN_PARTITIONER: Final = f"{_WITH}, own partitioner"
+_ROUTE_BY_DISCRIMINATOR: Final = "route, with an entry, by discriminator"
+_GOAL_ROWS: Final = (
+    _ROUTE_WITHOUT,
+    _ROUTE_WITH,
+    _ROUTE_BY_DISCRIMINATOR,
+    _WITHOUT,
+    _WITH,
+    _BY_DISCRIMINATOR,
+    _PARTITIONS_GIVEN,
+)
 GOALS: Final = tuple(Goal(row, "added_percent", most=3.0) for row in _GOAL_ROWS)
 
 
@@ -96,23 +110,22 @@ def _routing(registry: Registry, bare_us: float) -> Found:
     took_ns = {
         _ROUTE_WITHOUT: _nanoseconds(lambda key: route(_TOPIC, key), itertools.repeat(b"other", _CALLS)),
         _ROUTE_WITH: _nanoseconds(lambda key: route(_TOPIC, key), itertools.repeat(_HOT, _CALLS)),
-        "route, with an entry, by discriminator": _nanoseconds(lambda user: route(_TOPIC, _HOT, user), users),
+        _ROUTE_BY_DISCRIMINATOR: _nanoseconds(lambda user: route(_TOPIC, _HOT, user), users),
     }
     return {name: rounded({"ns": ns, "added_percent": ns / (10 * bare_us)}) for name, ns in took_ns.items()}
 
 
 def _nanoseconds(work: Callable[[Any], object], arguments: Iterable[object]) -> float:
-    """Of one call, in the best of many short rounds, so that a neighbour's load counts little."""
+    """Of one call, beside a call of nothing: the median of pairs of short rounds."""
     given = list(arguments)
-    best = [min(_once(call, given) for _ in range(100)) for call in (work, id)]
-    return (best[0] - best[1]) / len(given)
+    return statistics.median(_once(work, given) - _once(id, given) for _ in range(100)) / len(given)
 
 
 def _once(call: Callable[[Any], object], given: list[object]) -> int:
-    began = time.perf_counter_ns()
+    began = time.process_time_ns()
     for argument in given:
         call(argument)
-    return time.perf_counter_ns() - began
+    return time.process_time_ns() - began
 
 
 # -- around a producer ---------------------------------------------------------------------------
@@ -145,9 +158,9 @@ def _ways(usual: Any, other: Any, registry: Registry) -> dict[str, Way]:  # noqa
         "shard(), topic without routes": Way(usual, wrapped, _PLAIN, others, others),
         _WITHOUT: Way(usual, wrapped, _TOPIC, others, others),
         _WITH: Way(usual, wrapped, _TOPIC, shards, [_HOT]),
-        f"{_WITH}, by discriminator": Way(usual, by_user, _TOPIC, shards, [_HOT]),
-        f"{_WITH}, partitions given": Way(usual, wrapped, _GIVEN, shards, [_HOT]),
-        f"{_WITH}, own partitioner": Way(other, shard(other, registry), _TOPIC, shards, [_HOT]),
+        _BY_DISCRIMINATOR: Way(usual, by_user, _TOPIC, shards, [_HOT]),
+        _PARTITIONS_GIVEN: Way(usual, wrapped, _GIVEN, shards, [_HOT]),
+        _OWN_PARTITIONER: Way(other, shard(other, registry), _TOPIC, shards, [_HOT]),
         f"{_WITHOUT}, each waited for": Way(usual, wrapped, _TOPIC, others, others, waits=True),
         f"{_WITH}, each waited for": Way(usual, wrapped, _TOPIC, shards, [_HOT], waits=True),
     }

@@ -8,9 +8,13 @@ coordinator is asked every 20 ms. It ends
   state topic, read committed, says that the newest of them was decided on; and Redis holds that state.
   A decider writes its state when it has something to say, so this may be seen up to a second after it
   has decided; nothing is taken off for that;
-- for ``getmany``, when the last record has been returned (by its own clock, the machine's monotonic one);
-- for the plain agent, after so many seconds by its own clock, counted from the moment it heard of its
-  assignment. It has then counted a part of the records only.
+- for ``getmany`` and confluent-kafka, when the last record has been returned (by its own clock, the machine's
+  monotonic one);
+- for the plain agent and quixstreams, after so many seconds by its own clock, counted from the moment it heard of its
+  assignment; quixstreams does not tell of that, and counts from its first record. It has then counted a part of the
+  records only.
+
+A worker that counted more or fewer records than there are has no figure.
 """
 
 from __future__ import annotations
@@ -137,11 +141,20 @@ async def worker_round(place: Place, name: str) -> Result:
             patience = Patience(_DONE_WITHIN_S, lambda: child.running)
             committed = await patience.until(lambda: group.has_committed(ends), "its group has committed all")
             decided, end_s = await decided_on(patience, place, name, written, ends)
+            counted = all_counted(written, ends, traffic)
         spent_s = machine.cpu_s(child.pid)
     cpu_s = None if used_s is None or spent_s is None else spent_s - used_s
     stages = [f"{at_s - start_s:.2f} s" for at_s in (committed, decided, end_s)]
     note = "committed after {}, decided after {}, in Redis after {}".format(*stages)
-    return Result(written.records(ends), end_s - start_s, cpu_s, note)
+    return Result(counted, end_s - start_s, cpu_s, note)
+
+
+def all_counted(written: Written, ends: dict[int, int], traffic: Traffic) -> int:
+    """The records of all panes; raises StoppedError where they are not those that were produced."""
+    records = written.records(ends)
+    if records != traffic.records:
+        raise StoppedError(f"counted {records:,} records of {traffic.records:,}")
+    return records
 
 
 def observing_group(name: str) -> str:

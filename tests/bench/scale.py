@@ -2,13 +2,15 @@
 
 A worker that keeps account of its processor time (:mod:`tests.bench.accounted`) first reads all that waits, at full
 speed, then live traffic. The shares are parts of its whole processor time from when it has all its partitions, of its
-own topics too: what a start costs is paid once. What it writes to Redis is counted by Redis itself.
+own topics too: what a start costs is paid once. What it writes to Redis is counted by Redis itself, and held against
+what :mod:`hotshard.job.pacing` promises of topics that have settled.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import math
 import sys
 import time
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -19,6 +21,7 @@ from urllib.parse import urlsplit
 
 import redis.asyncio
 
+from hotshard.job.pacing import ALL_AT_ONCE, ALL_PER_BEAT, TOPIC_AT_ONCE, TOPIC_PER_BEAT
 from tests.bench import watching
 from tests.bench.accounted import DECIDE, KINDS, PANES, REDIS
 from tests.bench.filling import Traffic, fill
@@ -62,9 +65,30 @@ class Case(NamedTuple):
 CASES: Final = (Case(12), Case(100), Case(1000), Case(12, 10), Case(12, 50))
 _BACKLOG: Final = "{}, backlog"
 _LIVE: Final = "{}, live"
+_LIVE_S: Final = 30.0
+_TINY_LIVE_S: Final = 5.0
+#: Of one publish at most, all that write.
+_COMMANDS: Final = 7
+
+
+def most_writes_per_s(topics: int, seconds: float) -> float:
+    """What one worker may write in so long: each topic by its two purses, all together, and a beat a second.
+
+    A beat writes for up to 100 topics. Plans and topics that Redis does not hold have purses beside the one of all
+    together; where traffic has settled there are none.
+    """
+    each = 2 * (TOPIC_AT_ONCE + TOPIC_PER_BEAT * seconds)
+    publishes = min(topics * each, ALL_AT_ONCE + ALL_PER_BEAT * seconds)
+    return _COMMANDS * publishes / seconds + math.ceil(topics / 100)
+
+
 GOALS: Final = (
     Goal(_BACKLOG.format(CASES[0]), "together_percent", most=5.0),
     Goal(_BACKLOG.format(CASES[1]), "together_percent", most=15.0),
+    *(
+        Goal(_LIVE.format(case), "redis_writes_per_s", most=round(most_writes_per_s(case.topics, _LIVE_S), 1))
+        for case in CASES
+    ),
 )
 
 
@@ -106,9 +130,10 @@ def deciding_group(name: str) -> str:
 
 def measure(say: Say, tiny: bool) -> Found:  # noqa: FBT001 - as every part has it
     found: dict[str, Figures] = {}
+    records, live_s = (200_000, _TINY_LIVE_S) if tiny else (8_000_000, _LIVE_S)
     for case in (CASES[0], Case(100), Case(12, 3)) if tiny else CASES:
         with servers("scale") as ground:
-            found |= asyncio.run(_case(ground, case, 200_000 if tiny else 8_000_000, 5.0 if tiny else 30.0, say))
+            found |= asyncio.run(_case(ground, case, records, live_s, say))
     return found
 
 

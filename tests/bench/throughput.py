@@ -18,6 +18,7 @@ from hotshard.errors import UnavailableError
 from tests.bench import machine
 from tests.bench.filling import Keys, Tenants, Traffic, fill
 from tests.bench.rounds import Place, Result, peer_round, worker_round
+from tests.bench.watching import StoppedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -68,6 +69,14 @@ LARGE: Final = "1 KB values"
 Rounds = dict[str, list[Result]]
 
 
+class Outcome(NamedTuple):
+    """What came to an end, by case and contestant; who ran; and the rounds that did not: case and contestant."""
+
+    found: dict[str, Rounds]
+    cores: machine.Cores
+    lost: list[tuple[str, str]]
+
+
 def cases(*, quick: bool, records: int | None) -> tuple[Case, ...]:
     """What is read; ``records`` of the first case, the others have what takes about as long."""
     at_most = {GETMANY_500: 1, PLAIN_FAUST: 1, QUIXSTREAMS: 1}
@@ -93,9 +102,7 @@ def cases(*, quick: bool, records: int | None) -> tuple[Case, ...]:
     )
 
 
-def bench(
-    chosen: Sequence[Case], rounds: int, *, pin: bool, say: Callable[[str], None]
-) -> tuple[dict[str, Rounds], machine.Cores]:
+def bench(chosen: Sequence[Case], rounds: int, *, pin: bool, say: Callable[[str], None]) -> Outcome:
     """Start the servers, and let the contestants of each case take turns."""
     missing = apache_missing()
     if missing is not None:
@@ -107,27 +114,36 @@ def bench(
         with machine.on(cores.servers):
             kafka = stack.enter_context(ApacheKafka())
             redis_server = stack.enter_context(choose_redis().server)
-        found: dict[str, Rounds] = {}
+        outcome = Outcome({}, cores, [])
         for case in chosen:
             began_s = time.monotonic()
             fill(kafka.bootstrap, case.traffic)
             say(f"{case.name}: {case.traffic.records:,} records produced in {time.monotonic() - began_s:.1f} s")
             place = Place(kafka.bootstrap, redis_server.url, case.traffic, folder, cores)
             with machine.on(cores.servers):
-                found[case.name] = asyncio.run(_turns(case, place, rounds, say))
-        return found, cores
+                outcome.found[case.name], lost = asyncio.run(_turns(case, place, rounds, say))
+            outcome.lost.extend((case.name, name) for name in lost)
+        return outcome
 
 
-async def _turns(case: Case, place: Place, count: int, say: Callable[[str], None]) -> Rounds:
+async def _turns(case: Case, place: Place, count: int, say: Callable[[str], None]) -> tuple[Rounds, list[str]]:
+    """The rounds of each, and whose did not come to an end: the others go on."""
     rounds: Rounds = {name: [] for name in case.contestants}
+    lost: list[str] = []
     for number in range(1, count + 1):
         for name in case.contestants[:: 1 if number % 2 else -1]:
             if case.takes_part(name, number):
-                result = await _round(place, name, f"{case.traffic.topic}-{name.replace('_', '-')}-{number}")
+                which = f"{case.name}, round {number} of {count}: {name}"
+                try:
+                    result = await _round(place, name, f"{case.traffic.topic}-{name.replace('_', '-')}-{number}")
+                except StoppedError as error:
+                    lost.append(name)
+                    say(f"{which}: no figure: {error}")
+                    continue
                 rounds[name].append(result)
                 note = f" ({result.note})" if result.note else ""
-                say(f"{case.name}, round {number} of {count}: {name}, {result.per_s:,.0f} records a second{note}")
-    return rounds
+                say(f"{which}, {result.per_s:,.0f} records a second{note}")
+    return rounds, lost
 
 
 async def _round(place: Place, name: str, unique: str) -> Result:
@@ -138,5 +154,5 @@ async def _round(place: Place, name: str, unique: str) -> Result:
 
 
 def of(found: Mapping[str, Rounds], case: str, contestant: str) -> Sequence[Result]:
-    """The rounds of one contestant; none where it did not take part."""
+    """The rounds of one contestant; none where it did not take part, or none of its rounds came to an end."""
     return found.get(case, {}).get(contestant, ())

@@ -19,7 +19,7 @@ from hotshard.core.wire import pane, state
 from hotshard.doors.kafka.connection import KafkaConnection
 from hotshard.doors.kafka.real import AioKafka
 from hotshard.doors.redis.layout import Layout, meta_fields
-from hotshard.errors import MissingTopicError
+from hotshard.errors import HotshardError, MissingTopicError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -139,7 +139,7 @@ class Written:
 
 @asynccontextmanager
 async def listening(bootstrap: str, panes_topic: str, state_topic: str) -> AsyncIterator[Written]:
-    """Give what the worker writes, as it comes."""
+    """Give what the worker writes, as it comes. An error inside goes out as it is, not as a group of one."""
     written = Written()
     reader = AioKafka(KafkaConnection(bootstrap_servers=(bootstrap,)), client_id="bench").reader()
 
@@ -151,14 +151,20 @@ async def listening(bootstrap: str, panes_topic: str, state_topic: str) -> Async
             except MissingTopicError:
                 await asyncio.sleep(LOOK_EVERY_S)
 
-    async with asyncio.TaskGroup() as tasks:
-        both = [
-            tasks.create_task(follow(panes_topic, written.hear_panes)),
-            tasks.create_task(follow(state_topic, written.hear_state)),
-        ]
-        yield written
-        for task in both:
-            task.cancel()
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            both = [
+                tasks.create_task(follow(panes_topic, written.hear_panes)),
+                tasks.create_task(follow(state_topic, written.hear_state)),
+            ]
+            yield written
+            for task in both:
+                task.cancel()
+    except* (StoppedError, HotshardError) as errors:
+        first = errors.exceptions[0]
+    else:
+        return
+    raise first
 
 
 async def redis_holds(client: redis.asyncio.Redis, namespace: str, head: state.TopicHead) -> bool:

@@ -17,7 +17,7 @@ from tests.bench.accounted import DECIDE, PANES, READ, REDIS, Books, keep, kind_
 from tests.bench.catchup import Reports, judged
 from tests.bench.filling import Traffic, config
 from tests.bench.memory import Sample, flatness
-from tests.bench.parts import Goal, compared, number, show
+from tests.bench.parts import Goal, as_json, compared, number, show
 from tests.bench.picture import draw
 from tests.bench.pumping import keys_of
 
@@ -35,9 +35,22 @@ def test_a_goal_is_reached_at_its_limit_and_missed_beyond() -> None:
     assert "reached" in (Goal("other", "cores", least=0.25).verdict(FOUND) or "")
 
 
-def test_what_was_not_measured_has_no_verdict() -> None:
-    assert Goal("one", "cores", most=1).verdict(FOUND) is None
-    assert Goal("none", "p50_s", most=1).verdict(FOUND) is None
+def test_a_row_that_was_not_measured_has_no_verdict() -> None:
+    goal = Goal("none", "p50_s", most=1)
+    assert goal.verdict(FOUND) is None
+    assert not goal.is_missed(FOUND)
+
+
+def test_a_row_without_its_figure_misses_the_goal_unless_it_is_said_why_there_may_be_none() -> None:
+    goal, excused = Goal("one", "cores", most=1), Goal("one", "cores", most=1, else_="not judged: too few cores")
+    assert goal.verdict(FOUND) == "one: cores: MISSED: no figure"
+    assert excused.verdict(FOUND) == "one: cores: not judged: too few cores"
+    assert as_json(FOUND, (goal, excused)) == {**FOUND, "missed": ["one: cores"]}
+
+
+def test_programs_are_told_what_was_missed() -> None:
+    goals = (Goal("one", "p50_s", most=0.5), Goal("other", "p50_s", most=1.9), Goal("other", "cores", least=0.3))
+    assert as_json(FOUND, goals)["missed"] == ["other: p50_s", "other: cores"]
 
 
 def test_the_table_has_one_head_for_rows_with_the_same_figures() -> None:
