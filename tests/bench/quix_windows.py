@@ -1,6 +1,10 @@
 """quixstreams counting per key in tumbling windows of 10 s, as its own documentation writes it.
 
-Its defaults, with the state in a folder beside the result. Records are counted before the window takes them.
+Its defaults, with the state in a folder beside the result, but for windows that close by the time of their partition
+and not of each key, which its documentation offers too: that took less processor time a record. Tried beside it, 5 s
+each, and no faster: commits every 30 s, no changelog topics, a longer queue of the consumer, larger fetches, RocksDB
+without fsync and with pipelined writes, a producer that waits longer, and most of these together. Records are counted
+before the window takes them.
 """
 
 from __future__ import annotations
@@ -25,7 +29,9 @@ def read(job: Job) -> None:
     )
     topic = app.topic(job.topic, key_deserializer="bytes", value_deserializer="bytes")
     seen = _Seen(job, app.stop)
-    app.dataframe(topic).update(seen.one).tumbling_window(timedelta(seconds=10)).count().final()
+    app.dataframe(topic).update(seen.one).tumbling_window(timedelta(seconds=10)).count().final(
+        closing_strategy="partition"
+    )
     app.run()
 
 
