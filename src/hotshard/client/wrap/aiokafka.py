@@ -43,7 +43,7 @@ class ShardedAIOKafkaProducer:
     """Has every method and attribute that the producer has when it is wrapped. ``send_batch`` is passed on as it is.
 
     ``send`` and ``send_and_wait`` are plain functions that give a coroutine. Of a record that is not routed they read
-    ``headers`` that are no list at once: what cannot be gone through raises TypeError at the call, not at the ``await``.
+    ``headers`` that are no list at once: what is no iterable raises TypeError at the call, not at the ``await``.
     """
 
     def __init__(
