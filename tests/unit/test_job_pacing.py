@@ -260,6 +260,24 @@ async def test_no_flood_of_anything_else_holds_back_a_plan(world: World) -> None
         assert (kept_s, planned(version, topic="z")) in world.door.published
 
 
+async def test_a_topic_whose_hot_keys_used_up_what_it_may_write_has_its_plan_written_at_once(world: World) -> None:
+    world.taken(state(0))
+    await world.passes(3, flood("t"))
+    assert world.keeper.behind
+    world.keeper.keep(planned(1000))
+    await world.passes(0.01)
+    assert world.door.published[-1][1] == planned(1000)
+
+
+async def test_what_redis_does_not_hold_is_asked_for_once_although_it_waits_to_be_written(world: World) -> None:
+    await world.passes(0.5)
+    for number in range(200):
+        world.keeper.keep(state(1, topic=f"topic-{number}"))
+    await world.passes(0.4)
+    assert world.keeper.behind
+    assert [count for at_s, count in world.door.beaten if at_s > 0] == [100, 100]
+
+
 async def test_two_hundred_plans_taken_back_are_written_at_once_and_more_of_them_as_is_said(world: World) -> None:
     names = [f"topic-{number:03}" for number in range(400)]
     world.taken(*(planned(5, topic=name) for name in names))

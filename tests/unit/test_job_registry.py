@@ -203,6 +203,17 @@ async def test_the_next_owner_of_a_topic_is_not_taken_for_a_stranger(
     assert caplog.text == ""
 
 
+async def test_only_beats_tell_that_somebody_else_is_ahead_however_much_is_kept_between_two(
+    kept: Kept, caplog: pytest.LogCaptureFixture
+) -> None:
+    kept.door.store.publish(state(9))
+    for version in range(1, 5):
+        kept.keeper.keep(state(version))
+        await kept.keeper._write()  # noqa: SLF001
+    assert len(kept.door.published) == 4
+    assert caplog.text == ""
+
+
 async def test_a_loop_that_has_nothing_to_do_asks_once_a_beat(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     """However slow the machine is: two beats are never nearer to each other than a beat, nor are there more rounds."""
     beat_s, rounds, write = 0.05, 0, kept.keeper._write  # noqa: SLF001

@@ -75,7 +75,7 @@ class Budget:
 
     def give_back(self) -> None:
         """What was spent last turned out not to be needed."""
-        self._left = min(float(self._at_once), self._left + 1.0)
+        self._left += 1.0
 
     def _left_at(self, now_s: float) -> float:
         return min(self._at_once, self._left + (now_s - self._at_s) * self._per_s)
