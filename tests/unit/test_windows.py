@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from hotshard.core.panes.ledger import Confirmed
-from hotshard.core.panes.windows import MAX_OPEN, MAX_GRACES, PartitionStand, Windows, WindowsMemory
+from hotshard.core.panes.windows import MAX_GRACES, MAX_OPEN, PartitionStand, Windows, WindowsMemory
 from hotshard.core.wire.pane import HeavyList, Mark, Pane, Row
 
 if TYPE_CHECKING:
