@@ -3,7 +3,7 @@
 A worker that keeps account of its processor time (:mod:`tests.bench.accounted`) first reads all that waits, at full
 speed, then live traffic. The shares are parts of its whole processor time from when it has all its partitions, of its
 own topics too: what a start costs is paid once. What it writes to Redis is counted by Redis itself, and held against
-what :mod:`hotshard.job.pacing` promises of topics that have settled.
+what :mod:`hotshard.core.pacing` promises of topics that have settled.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 import redis.asyncio
 
-from hotshard.job.pacing import ALL_AT_ONCE, ALL_PER_BEAT, TOPIC_AT_ONCE, TOPIC_PER_BEAT
+from hotshard.core.pacing import ALL_AT_ONCE, ALL_PER_BEAT, TOPIC_AT_ONCE, TOPIC_PER_BEAT
 from tests.bench import watching
 from tests.bench.accounted import DECIDE, KINDS, PANES, REDIS
 from tests.bench.filling import Traffic, fill

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
+from hotshard.core.pacing import Haste
 from hotshard.core.wire.route import TopicState
 from hotshard.doors.clock import ManualClock
 from hotshard.doors.redis.memory import MemoryRegistry
 from hotshard.errors import RefusedError
 from hotshard.job import registry as module
-from hotshard.job.pacing import Haste
 from hotshard.job.registry import RegistryKeeper
 from hotshard.job.says import Says
 from tests.support.eventually import eventually

@@ -89,7 +89,7 @@ class Router:
         return base
 
     def find(self, topic: str, key: _Key) -> Spread[_Key] | None:
-        """The spread of a key that is routed now; None for all others."""
+        """The spread of a key that is routed now; None for all others. For wrappers of producers."""
         spreads = self._keys
         if isinstance(key, str):
             spreads = self._texts

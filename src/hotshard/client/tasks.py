@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hotshard.doors.clock import Clock
     from hotshard.doors.redis.contract import RegistryReader
 
-#: A task that was cancelled and goes on is cancelled again after this.
+#: A task that was cancelled and goes on is cancelled again after this: see ``close``.
 _CANCEL_AGAIN_S: Final = 0.1
 
 
@@ -81,7 +81,8 @@ class AsyncRegistry(Router):
         """End the task. The last routes stay in force."""
         task, self._task = self._task, None
         if task is not None:
-            while not task.done():  # the first may be swallowed on the way to Redis, and tell only after its answer
+            # Where redis-py swallows the first, the door raises it when the read has ended, over a second later.
+            while not task.done():
                 task.cancel()
                 await asyncio.wait([task], timeout=_CANCEL_AGAIN_S)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 #: Sealed panes a partition may have waiting for their commit before its slabs have to wait.
 MAX_WAITING: Final = 2
 #: A slab of a backlog may seal more; all partitions together hold no more than this, or MAX_WAITING each.
-MOST_WAITING: Final = 64
+MAX_WAITING_ALL: Final = 64
 
 
 class Held:
@@ -90,7 +90,7 @@ class Held:
             await self._changed.wait()
         return panes
 
-    async def with_less(self) -> None:
+    async def with_room_in_all(self) -> None:
         """Wait until no more sealed panes are held than there may be in all."""
-        while sum(panes.waiting for panes in self.panes.values()) > max(MOST_WAITING, MAX_WAITING * len(self.panes)):
+        while sum(panes.waiting for panes in self.panes.values()) > max(MAX_WAITING_ALL, MAX_WAITING * len(self.panes)):
             await self._changed.wait()

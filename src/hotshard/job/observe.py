@@ -80,7 +80,7 @@ class Observer:
         self._pulses: dict[str, Pulse] = {}
         self._early_at_s = 0.0
         #: Whether the last round committed panes behind which others wait.
-        self._goes_on = False
+        self._panes_wait = False
         self._tell = Teller(log)
         self.consumer: MirrorConsumer | None = None
         #: Records counted since start, and slabs that came too late to be used.
@@ -124,7 +124,7 @@ class Observer:
             panes.add(slab, self._clock.now_ms(), self._routed.aliases(self._source(place).spec.name))
             self.records += len(slab)
             if panes.waiting > MAX_WAITING:
-                await self._held.with_less()
+                await self._held.with_room_in_all()
 
     async def take_safely(self, slab: Slab, is_current: Callable[[], bool]) -> None:
         """As :meth:`take`; a fault of our own ends nothing: what is uncommitted is counted again."""
@@ -140,7 +140,7 @@ class Observer:
         """Cut what is due until cancelled. While sealed panes wait, as in a backlog, there is no rest."""
         while True:
             await self.cut_once()
-            await asyncio.sleep(0 if self._goes_on else LOOK_S)
+            await asyncio.sleep(0 if self._panes_wait else LOOK_S)
 
     async def tell_progress_forever(self) -> None:
         """Say once a second how far each partition is, until cancelled."""
@@ -150,7 +150,7 @@ class Observer:
 
     async def cut_once(self) -> None:
         """One round: all partitions that are due, one flush, one commit; then those in doubt are opened anew."""
-        self._goes_on = False
+        self._panes_wait = False
         await self._guarded(self._cut_due, _PANES)
         await self._guarded(self._realign, _OFFSETS)
 
@@ -218,7 +218,7 @@ class Observer:
                     continue
                 if good:
                     panes.committed(end)
-                    self._goes_on = self._goes_on or panes.waiting > 0
+                    self._panes_wait = self._panes_wait or panes.waiting > 0
                     self._tell_aside(place, panes)
                 else:
                     self._held.doubt([place])

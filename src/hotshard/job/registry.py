@@ -1,6 +1,6 @@
 """Keeping Redis as the state says: written after the transaction, beaten every second, written again when empty.
 
-How often at most, whatever the traffic: :mod:`hotshard.job.pacing`.
+How often at most, whatever the traffic: :mod:`hotshard.core.pacing`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections import Counter
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from hotshard.core.pacing import Haste, Pacing, haste_of
 from hotshard.doors.redis.contract import Beat
 from hotshard.errors import HotshardError, RefusedError
-from hotshard.job.pacing import Haste, Pacing, haste_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -11,11 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hotshard.core.wire.orders import Orders
-from hotshard.core.wire.route import HotEntry, HotKind, Route, TopicState
-from hotshard.doors.clock import ManualClock
-from hotshard.doors.redis.memory import MemoryRegistry
-from hotshard.job.pacing import (
+from hotshard.core.pacing import (
     ALL_AT_ONCE,
     ALL_PER_BEAT,
     PLANS_AT_ONCE,
@@ -29,6 +25,10 @@ from hotshard.job.pacing import (
     Pacing,
     haste_of,
 )
+from hotshard.core.wire.orders import Orders
+from hotshard.core.wire.route import HotEntry, HotKind, Route, TopicState
+from hotshard.doors.clock import ManualClock
+from hotshard.doors.redis.memory import MemoryRegistry
 from hotshard.job.registry import BEATS_AT_ONCE, RegistryKeeper
 from hotshard.job.says import Says
 from tests.support.eventually import eventually
