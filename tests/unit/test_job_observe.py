@@ -161,13 +161,19 @@ async def test_there_is_no_rest_between_rounds_while_sealed_panes_wait_and_can_b
     assert watching.mirror.committed_at == {P0: 0 if down else 80}
 
 
-async def test_panes_of_all_partitions_that_wait_are_bounded_whatever_slabs_span() -> None:
+async def crowded() -> tuple[Watching, asyncio.Task[None]]:
+    """So many panes of one partition wait that a slab of another has to."""
     watching = Watching(0, 1)
     await watching.assigned()
     await watching.observer.take_safely(backlogged(watching, P0, 0, 40), lambda: True)
     waiting = asyncio.create_task(watching.observer.take_safely(backlogged(watching, P1, 0, 40), lambda: True))
     await turns()
     assert not waiting.done()
+    return watching, waiting
+
+
+async def test_panes_of_all_partitions_that_wait_are_bounded_whatever_slabs_span() -> None:
+    watching, waiting = await crowded()
     while not waiting.done():
         await watching.observer.cut_once()
     assert len(watching.ranges()) < 10
@@ -177,12 +183,7 @@ async def test_panes_of_all_partitions_that_wait_are_bounded_whatever_slabs_span
 
 
 async def test_a_slab_that_waits_for_panes_of_others_is_let_go_when_all_is_taken_away() -> None:
-    watching = Watching(0, 1)
-    await watching.assigned()
-    await watching.observer.take_safely(backlogged(watching, P0, 0, 40), lambda: True)
-    waiting = asyncio.create_task(watching.observer.take_safely(backlogged(watching, P1, 0, 40), lambda: True))
-    await turns()
-    assert not waiting.done()
+    watching, waiting = await crowded()
     watching.observer.revoked()
     await asyncio.wait_for(waiting, PATIENCE_S)
 

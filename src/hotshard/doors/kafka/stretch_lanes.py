@@ -48,7 +48,7 @@ class _Lane:
     def piece(self, slab: Slab, until_ms: int) -> Slab:
         """Records up to that time: a few at least, as times may stand in any order."""
         stop = bisect_right(slab.timestamps, until_ms, lo=min(self.at + _LEAST_RECORDS, len(slab)))
-        piece = _part(slab, self.at, stop) if stop - self.at < len(slab) else slab
+        piece = slab.part(self.at, stop) if stop - self.at < len(slab) else slab
         self.at = stop
         if stop == len(slab):
             self.slab, self.at = next(self.slabs, None), 0
@@ -110,23 +110,3 @@ class Lanes:
         span_ms = max(self._now_ms - min((clock for clock, _ in self._next if clock >= 0), default=self._now_ms), 0)
         for_speed = _RECORDS_A_SLAB * len(self._lanes) * span_ms // self._offsets
         return max(_STEP_MS, min(for_speed, span_ms // _STEPS))
-
-
-def _part(slab: Slab, first: int, stop: int) -> Slab:
-    """Some records of a slab. Where offsets have holes, the part that ends a slab has them all."""
-    last = stop == len(slab)
-    return Slab(
-        slab.topic,
-        slab.partition,
-        start=slab.start + first,
-        end=slab.end if last else slab.start + stop,
-        generation=slab.generation,
-        high_watermark=slab.high_watermark,
-        keys=slab.keys[first:stop],
-        sizes=slab.sizes[first:stop],
-        timestamps=slab.timestamps[first:stop],
-        tenants=None if slab.tenants is None else slab.tenants[first:stop],
-        discriminators=None if slab.discriminators is None else slab.discriminators[first:stop],
-        skipped=slab.skipped if last else 0,
-        damaged=slab.damaged if last else 0,
-    )
