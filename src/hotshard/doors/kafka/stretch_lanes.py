@@ -11,10 +11,10 @@ from bisect import bisect_right
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Final
 
-from hotshard.core.slab import Slab
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+
+    from hotshard.core.slab import Slab
 
 #: Partitions are kept together as well as this, in event time; no closer, for the sake of speed, than
 _STEP_MS: Final = 1000
@@ -48,7 +48,7 @@ class _Lane:
     def piece(self, slab: Slab, until_ms: int) -> Slab:
         """Records up to that time: a few at least, as times may stand in any order."""
         stop = bisect_right(slab.timestamps, until_ms, lo=min(self.at + _LEAST_RECORDS, len(slab)))
-        piece = slab.part(self.at, stop) if stop - self.at < len(slab) else slab
+        piece = slab.part(self.at, stop)
         self.at = stop
         if stop == len(slab):
             self.slab, self.at = next(self.slabs, None), 0
