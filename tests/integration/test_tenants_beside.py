@@ -193,6 +193,10 @@ def _assert_named(events: list[Event], topic: str) -> None:
     assert 0.1 < hot.share < 0.6
 
 
+def _noisy_in(report: WindowReport) -> int:
+    return sum(row.lower for row in report.tenants if row.key == "noisy")
+
+
 def _assert_reported(reports: list[WindowReport], crowd: Crowd) -> None:
     assert sum(report.untenanted for report in reports) == crowd.untenanted > 0
     assert sum(report.damaged for report in reports) == crowd.damaged
@@ -208,8 +212,9 @@ def _assert_reported(reports: list[WindowReport], crowd: Crowd) -> None:
     assert set(owners) <= {"noisy", None}
     assert owners.count("noisy") > len(owners) / 2
     assert max(report.distinct_keys or 0 for report in reports) > 500
-    # At first it may be a burst; then it lasts.
-    assert {report.cause for report in reports if report.hot_tenants} <= {"", "burst", "hot_tenant"}
+    # At first it may be a burst; then it lasts. The window in which the tenant begins may hold too little of it.
+    filled = [report for report in reports if report.hot_tenants and _noisy_in(report) > 0.3 * report.records]
+    assert {report.cause for report in filled} <= {"", "burst", "hot_tenant"}
     lasting = [report for report in reports if report.cause == "hot_tenant" and report.records > 1_000]
     assert lasting
     assert {report.treatment for report in lasting} <= {"isolate", "throttle"}
